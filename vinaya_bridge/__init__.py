@@ -1,0 +1,1 @@
+"""Reads the Vinaya Log and emits ethogram events."""

@@ -1,0 +1,1 @@
+"""The Vinaya Log: what a line is, and what it says."""

@@ -303,27 +303,28 @@ def walk(argument: str, seen: set[tuple[int, int]]) -> Iterator[Found | Notice]:
     """
     try:
         status = os.stat(argument)  # noqa: PTH116 - Path("") would be the current directory
-        path = Path(argument).resolve()
     except (FileNotFoundError, ValueError):
         yield Notice(printable(argument), MISSING, "does not exist")
         return
-    except (OSError, RuntimeError) as error:
+    except OSError as error:
         yield Notice(printable(argument), UNREADABLE, reason(error))
         return
     if _met(status, seen):
         return
+    path = Path(argument)
     if stat.S_ISDIR(status.st_mode):
-        yield from _walk_directory(argument, path, seen)
+        yield from _walk_directory(path, seen)
         return
     try:
         refuse_irregular(status.st_mode)
     except NotRegularError as error:
         yield Notice(printable(argument), NOT_A_LOG, str(error))
     else:
+        path = path.resolve()
         yield Found(path, printable(path.name), status)
 
 
-def _walk_directory(argument: str, root: Path, seen: set[tuple[int, int]]) -> Iterator[Found | Notice]:
+def _walk_directory(root: Path, seen: set[tuple[int, int]]) -> Iterator[Found | Notice]:
     # A list of what is still to be searched: recursion would end at the interpreter's depth.
     waiting: list[tuple[str, str]] = [(os.fspath(root), "")]
     while waiting:
@@ -332,7 +333,7 @@ def _walk_directory(argument: str, root: Path, seen: set[tuple[int, int]]) -> It
             with os.scandir(directory) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
-            yield Notice(relative.rstrip("/") or printable(argument), UNREADABLE, reason(error))
+            yield Notice(relative.rstrip("/") or printable(os.fspath(root)), UNREADABLE, reason(error))
             continue
         below: list[tuple[str, str]] = []
         for entry in entries:

@@ -32,7 +32,7 @@ def corpus_lines(count: int, *, random: Random, first_day: int = 20_600) -> Iter
         first_day: The day of the first line, in days since 1970-01-01.
 
     Yields:
-        Lines as bytes, each with its newline; about 1.2 kB on average.
+        Lines as bytes, each with its newline; about 1.1 kB on average.
     """
     for text in islice(_interleaved(random, first_day * MILLISECONDS_A_DAY), count):
         yield text.encode()

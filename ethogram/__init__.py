@@ -1,1 +1,219 @@
-"""The ethogram protocol: envelope, vocabulary, validation, canonical form, sinks. It knows no producer."""
+"""
+The ethogram protocol in Python: envelope, vocabulary, validation, canonical form, sinks. It knows no
+producer.
+
+A public name is loaded when it is first asked for, so that ``import ethogram`` costs next to nothing. Two
+functions share the name of their module and are imported from there: ``from ethogram.excerpt import
+excerpt`` and ``from ethogram.follow import follow``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ethogram.canonical import (
+        CanonicalError,
+        canonical_payload,
+        compose_line,
+        compose_lines,
+        format_number,
+        serialise_event,
+    )
+    from ethogram.clock import Clock, utc_now
+    from ethogram.decision import DecisionError, check_answer
+    from ethogram.envelope import (
+        CanonicalDraft,
+        Event,
+        EventDraft,
+        parse_draft,
+        parse_event,
+        parse_event_text,
+        stamp,
+    )
+    from ethogram.errors import EthogramError
+    from ethogram.fold import FoldedRun, FoldError, fold_run
+    from ethogram.json_text import Json, ParseError
+    from ethogram.rundir import RunDirectory
+    from ethogram.runlog import run_directory_name, run_id_of
+    from ethogram.sink import (
+        BulkSink,
+        Duplicate,
+        Finished,
+        Gap,
+        Invalid,
+        MalformedLog,
+        MemorySink,
+        OutOfSequence,
+        RunState,
+        Sink,
+        SinkFault,
+        SinkUnavailable,
+        Source,
+        refusal_payload,
+    )
+    from ethogram.validation import ValidationError, serialise_validation_error, validate, validated_payload
+    from ethogram.vocabulary import (
+        EVENT_TYPES,
+        KNOWN_TYPES,
+        MAX_EXCERPT_SCALARS,
+        MAX_PAYLOAD_BYTES,
+        MAX_PAYLOAD_DEPTH,
+        MAX_SAFE_INTEGER,
+        MAX_TEXT_SCALARS,
+        SCHEMA_VERSION,
+        EventType,
+        Field,
+        FieldKind,
+    )
+
+__all__ = [
+    "EVENT_TYPES",
+    "KNOWN_TYPES",
+    "MAX_EXCERPT_SCALARS",
+    "MAX_PAYLOAD_BYTES",
+    "MAX_PAYLOAD_DEPTH",
+    "MAX_SAFE_INTEGER",
+    "MAX_TEXT_SCALARS",
+    "SCHEMA_VERSION",
+    "BulkSink",
+    "CanonicalDraft",
+    "CanonicalError",
+    "Clock",
+    "DecisionError",
+    "Duplicate",
+    "EthogramError",
+    "Event",
+    "EventDraft",
+    "EventType",
+    "Field",
+    "FieldKind",
+    "Finished",
+    "FoldError",
+    "FoldedRun",
+    "Gap",
+    "Invalid",
+    "Json",
+    "MalformedLog",
+    "MemorySink",
+    "OutOfSequence",
+    "ParseError",
+    "RunDirectory",
+    "RunState",
+    "Sink",
+    "SinkFault",
+    "SinkUnavailable",
+    "Source",
+    "ValidationError",
+    "canonical_payload",
+    "check_answer",
+    "compose_line",
+    "compose_lines",
+    "fold_run",
+    "format_number",
+    "parse_draft",
+    "parse_event",
+    "parse_event_text",
+    "refusal_payload",
+    "run_directory_name",
+    "run_id_of",
+    "serialise_event",
+    "serialise_validation_error",
+    "stamp",
+    "utc_now",
+    "validate",
+    "validated_payload",
+]
+
+_HOMES = {
+    "ethogram.canonical": (
+        "CanonicalError",
+        "canonical_payload",
+        "compose_line",
+        "compose_lines",
+        "format_number",
+        "serialise_event",
+    ),
+    "ethogram.clock": (
+        "Clock",
+        "utc_now",
+    ),
+    "ethogram.decision": (
+        "DecisionError",
+        "check_answer",
+    ),
+    "ethogram.envelope": (
+        "CanonicalDraft",
+        "Event",
+        "EventDraft",
+        "parse_draft",
+        "parse_event",
+        "parse_event_text",
+        "stamp",
+    ),
+    "ethogram.errors": ("EthogramError",),
+    "ethogram.fold": (
+        "FoldError",
+        "FoldedRun",
+        "fold_run",
+    ),
+    "ethogram.json_text": (
+        "Json",
+        "ParseError",
+    ),
+    "ethogram.rundir": ("RunDirectory",),
+    "ethogram.runlog": (
+        "run_directory_name",
+        "run_id_of",
+    ),
+    "ethogram.sink": (
+        "BulkSink",
+        "Duplicate",
+        "Finished",
+        "Gap",
+        "Invalid",
+        "MalformedLog",
+        "MemorySink",
+        "OutOfSequence",
+        "RunState",
+        "Sink",
+        "SinkFault",
+        "SinkUnavailable",
+        "Source",
+        "refusal_payload",
+    ),
+    "ethogram.validation": (
+        "ValidationError",
+        "serialise_validation_error",
+        "validate",
+        "validated_payload",
+    ),
+    "ethogram.vocabulary": (
+        "EVENT_TYPES",
+        "EventType",
+        "Field",
+        "FieldKind",
+        "KNOWN_TYPES",
+        "MAX_EXCERPT_SCALARS",
+        "MAX_PAYLOAD_BYTES",
+        "MAX_PAYLOAD_DEPTH",
+        "MAX_SAFE_INTEGER",
+        "MAX_TEXT_SCALARS",
+        "SCHEMA_VERSION",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from the module that defines it."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'ethogram' has no attribute {name!r}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

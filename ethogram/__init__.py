@@ -1,10 +1,7 @@
 """
-The ethogram protocol in Python: envelope, vocabulary, validation, canonical form, sinks. It knows no
-producer.
+The ethogram protocol in Python: envelope, vocabulary, validation, canonical form, sinks. It knows no producer.
 
-A public name is loaded when it is first asked for, so that ``import ethogram`` costs next to nothing. Two
-functions share the name of their module and are imported from there: ``from ethogram.excerpt import
-excerpt`` and ``from ethogram.follow import follow``.
+A public name is loaded when it is first asked for, so that ``import ethogram`` costs next to nothing.
 """
 
 from __future__ import annotations
@@ -33,6 +30,7 @@ if TYPE_CHECKING:
         stamp,
     )
     from ethogram.errors import EthogramError
+    from ethogram.excerpts import Excerpt, excerpt
     from ethogram.fold import FoldedRun, FoldError, fold_run
     from ethogram.json_text import Json, ParseError
     from ethogram.rundir import RunDirectory
@@ -87,6 +85,7 @@ __all__ = [
     "Event",
     "EventDraft",
     "EventType",
+    "Excerpt",
     "Field",
     "FieldKind",
     "Finished",
@@ -110,6 +109,7 @@ __all__ = [
     "check_answer",
     "compose_line",
     "compose_lines",
+    "excerpt",
     "fold_run",
     "format_number",
     "parse_draft",
@@ -153,6 +153,10 @@ _HOMES = {
         "stamp",
     ),
     "ethogram.errors": ("EthogramError",),
+    "ethogram.excerpts": (
+        "Excerpt",
+        "excerpt",
+    ),
     "ethogram.fold": (
         "FoldError",
         "FoldedRun",

@@ -19,7 +19,7 @@ from ethogram.canonical import canonical_payload, format_number, serialise_event
 from ethogram.decision import check_answer
 from ethogram.envelope import EventDraft, parse_event, parse_event_text
 from ethogram.errors import EthogramError
-from ethogram.excerpt import excerpt
+from ethogram.excerpts import excerpt
 from ethogram.fold import fold_run
 from ethogram.json_text import ParseError, check_representable
 from ethogram.sink import MemorySink, OutOfSequence, SinkFault

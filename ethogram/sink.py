@@ -16,7 +16,7 @@ from ethogram.canonical import canonical_payload, compose_line, compose_lines
 from ethogram.clock import Clock
 from ethogram.envelope import CanonicalDraft, Event, EventDraft, parse_event_text, stamp
 from ethogram.errors import EthogramError
-from ethogram.excerpt import excerpt
+from ethogram.excerpts import excerpt
 from ethogram.json_text import Json, ParseError, check_representable, numbers_fit
 from ethogram.validation import (
     OverBound,

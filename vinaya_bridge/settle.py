@@ -1,0 +1,110 @@
+"""Which of several lines under one identity stays (design, section 3: Identity)."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from attrs import Factory, define
+
+from vinaya_bridge.order import Ordered, precedence
+
+
+class Identified(Ordered, Protocol):
+    """What settling a line depends on."""
+
+    @property
+    def digest(self) -> str:
+        """Of the line's content."""
+
+
+T = TypeVar("T", bound=Identified)
+
+
+@define
+class Settled(Generic[T]):
+    """
+    Lines with their identities settled.
+
+    Args:
+        stay: One line an identity.
+
+        duplicates: Lines whose identity and content stay already.
+
+        conflicts: Lines whose identity stays with another content.
+    """
+
+    stay: list[T] = Factory(list)
+    duplicates: list[T] = Factory(list)
+    conflicts: list[T] = Factory(list)
+
+
+def settle(lines: Iterable[T], staying: Mapping[str, str]) -> Settled[T]:
+    """
+    Settle which lines stay, are repeats, or conflict.
+
+    What *staying* says stays. Among the others the content that is least by time, process, seq and digest stays; the
+    result does not depend on the order of *lines*.
+
+    Args:
+        lines: Lines that are new together.
+
+        staying: Digest of the content that is known to stay under an identity.
+    """
+    settled: Settled[T] = Settled()
+    first: dict[str, T] = {}
+    others: dict[str, list[T]] = {}
+    for line in lines:
+        identity = line.identity
+        if identity in first:
+            others.setdefault(identity, []).append(line)
+        else:
+            first[identity] = line
+    for identity, line in first.items():
+        decided = staying.get(identity)
+        if decided is None and identity not in others:
+            settled.stay.append(line)
+            continue
+        same_identity = [line, *others.get(identity, ())]
+        digest = decided
+        if digest is None:
+            digest = min(same_identity, key=lambda one: precedence(one, one.digest)).digest
+        same_content = [one for one in same_identity if one.digest == digest]
+        settled.conflicts.extend(one for one in same_identity if one.digest != digest)
+        settled.stay.extend(same_content[:1])
+        settled.duplicates.extend(same_content[1:])
+    return settled
+
+
+_BUCKETS = 64
+
+
+class Spread:
+    """
+    Finds identities that occur under more than one main run, at 16 bytes a line.
+
+    Settling happens main run by main run; only these identities have to be settled before. A collision of hashes
+    names an identity too many, never one too few.
+    """
+
+    def __init__(self) -> None:
+        self._identities = [array("q") for _ in range(_BUCKETS)]
+        self._runs = [array("q") for _ in range(_BUCKETS)]
+
+    def add(self, identity: str, main_run: str) -> None:
+        """Note one line."""
+        hashed = hash(identity)
+        bucket = hashed % _BUCKETS
+        self._identities[bucket].append(hashed)
+        self._runs[bucket].append(hash(main_run))
+
+    def suspects(self) -> frozenset[int]:
+        """Return the hashes of the identities that may occur under several main runs."""
+        found: set[int] = set()
+        for identities, runs in zip(self._identities, self._runs, strict=True):
+            under: dict[int, int] = {}
+            for identity, run in zip(identities, runs, strict=True):
+                if under.setdefault(identity, run) != run:
+                    found.add(identity)
+        return frozenset(found)

@@ -1,0 +1,169 @@
+"""Secrets in the text that leaves: old logs were written by a CLI that knew two kinds of them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final, TypeVar, cast
+
+import attrs
+import msgspec
+import re2
+
+from vinaya_bridge.log.families import FAMILIES
+from vinaya_bridge.log.rules import Holds, attribute_name
+from vinaya_bridge.log.shapes import Shape, class_for, fields_of
+from vinaya_bridge.log.text import Json
+
+_R = TypeVar("_R", bound=attrs.AttrsInstance)
+
+REDACTED: Final = "<redacted>"
+"""What stands in place of a secret in free text."""
+
+_ASSIGNED: Final = r"""["']?\s*[:=]\s*["']?"""
+_SECRETS: Final = (
+    # GitHub: the prefixed tokens, and the older ones, which are bare hex after a word that says so.
+    r"gh[oprsu]_[A-Za-z0-9]{16,}",
+    r"github_pat_[A-Za-z0-9_]{16,}",
+    r"(?i:(?:\b|_)(?:token|pat|api_key)" + _ASSIGNED + r"[0-9a-f]{40,})",
+    r"\bBearer\s+[^\s\"']+",
+    r"\b(?i:bearer)\s+[A-Za-z0-9._~+/=-]{16,}",
+    # Clouds and vendors.
+    r"A(?:KI|SI)A[0-9A-Z]{16}",
+    r"xox[a-z]-[A-Za-z0-9-]{8,}",
+    r"\b[prs]k_(?:live|test)_[A-Za-z0-9]{8,}",
+    r"\bsk-[A-Za-z0-9_-]{20,}",
+    r"\bnpm_[A-Za-z0-9]{20,}",
+    # JSON Web Tokens: two or more further parts, the last of which may be empty.
+    r"eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]*",
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)",
+    # What a text calls a secret itself.
+    r"(?i:(?:secret|password|passwd|api_?key|access_?key|client_?secret|private_?key)"
+    + _ASSIGNED
+    + r"""[^\s"',;]{16,})""",
+)
+_CREDENTIALS: Final = r"(https?://)[^\s/@:\"']*:[^\s/\"']*@"
+
+
+def _search_options() -> re2.Options:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.never_capture = True
+    options.max_mem = 64 << 20
+    return options
+
+
+_ANY: Final = "|".join((*_SECRETS, _CREDENTIALS))
+_SECRET: Final = re2.compile("|".join(_SECRETS))
+_URL_CREDENTIALS: Final = re2.compile(_CREDENTIALS)
+_IN_BYTES: Final = re2.compile(_ANY.encode("latin-1"), _search_options())
+
+
+def may_hold_secret(raw: bytes, record: msgspec.Struct) -> bool:
+    """
+    Whether a line could hold a secret: quick, and never wrongly no.
+
+    Args:
+        raw: The line's bytes, valid UTF-8.
+
+        record: The line, decoded.
+
+    Returns:
+        False where no string of the line holds a secret.
+    """
+    if b"\\" in raw:
+        # An escape can hide a secret from a search of the bytes, so the strings themselves are searched.
+        raw = "\n\0\n".join(_strings(msgspec.to_builtins(record))).encode()
+    return _IN_BYTES.search(raw) is not None
+
+
+def _strings(value: object) -> list[str]:
+    found: list[str] = []
+    stack = [value]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, str):
+            found.append(here)
+        elif isinstance(here, dict):
+            stack.extend(here.values())
+        elif isinstance(here, list):
+            stack.extend(here)
+    return found
+
+
+def redact_text(text: str) -> str:
+    """
+    Cuts the secrets out of a text.
+
+    Args:
+        text: Free text.
+
+    Returns:
+        The text, `REDACTED` in place of each secret; of a URL only the credentials are cut.
+    """
+    return str(_URL_CREDENTIALS.sub(rf"\1{REDACTED}@", str(_SECRET.sub(REDACTED, text))))
+
+
+def redact_id(text: str) -> str:
+    """
+    Replaces an id that holds a secret, so that it still ties together what it tied together.
+
+    Args:
+        text: An id.
+
+    Returns:
+        The id as it is, or ``redacted:`` and the hex digits of its sha256, the same wherever it occurs.
+    """
+    if redact_text(text) == text:
+        return text
+    return "redacted:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def redact_record(record: _R) -> _R:
+    """
+    Redacts a record, field by field. It is not validated again: ``<redacted>`` matches few patterns.
+
+    Args:
+        record: A record, or an object inside one: attrs, not a struct.
+
+    Returns:
+        A record that equals it where nothing was redacted.
+    """
+    changes = {
+        name: _redacted(getattr(record, name), shape) for name, shape in fields_of(type(record)).items()
+    }
+    return cast(_R, attrs.evolve(cast(Any, record), **changes))
+
+
+def redact_json(line: dict[str, Json]) -> dict[str, Json]:
+    """
+    Redacts a whole line as decoded JSON. Keys, numbers and the members of closed lists are left alone.
+
+    Args:
+        line: A valid line.
+
+    Returns:
+        A copy.
+    """
+    return _redacted_object(line, FAMILIES[(str(line["kind"]), str(line["event"]))])
+
+
+def _redacted_object(value: dict[str, Json], cls: type[attrs.AttrsInstance]) -> dict[str, Json]:
+    shapes = fields_of(cls)
+    return {key: _redacted(item, shapes[attribute_name(key)]) for key, item in value.items()}
+
+
+def _redacted(value: Any, shape: Shape) -> Any:
+    """A value of a record or of decoded JSON, redacted by what its field may be."""
+    if isinstance(value, str):
+        if shape.kind in ("enum", "literal"):
+            return value
+        return redact_id(value) if shape.rule.holds is Holds.ID else redact_text(value)
+    if attrs.has(type(value)):
+        return redact_record(value)
+    if isinstance(value, dict):
+        if shape.kind == "object":
+            return _redacted_object(value, class_for(value, shape))
+        return {key: _redacted(item, cast(Shape, shape.item)) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_redacted(item, cast(Shape, shape.item)) for item in value)
+    return value

@@ -1,5 +1,5 @@
 """
-The ethogram protocol in Python: envelope, vocabulary, validation, canonical form, sinks. It knows no producer.
+The ethogram protocol in Python: envelope, vocabulary, validation, canonical form, sinks. It knows no harness.
 
 A public name is loaded when it is first asked for, so that ``import ethogram`` costs next to nothing.
 """

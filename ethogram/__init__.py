@@ -31,26 +31,24 @@ if TYPE_CHECKING:
     )
     from ethogram.errors import EthogramError
     from ethogram.excerpts import Excerpt, excerpt
-    from ethogram.fold import FoldedRun, FoldError, fold_run
-    from ethogram.json_text import Json, ParseError
-    from ethogram.rundir import RunDirectory
-    from ethogram.runlog import run_directory_name, run_id_of
-    from ethogram.sink import (
-        BulkSink,
+    from ethogram.faults import (
         Duplicate,
         Finished,
         Gap,
         Invalid,
         MalformedLog,
-        MemorySink,
         OutOfSequence,
-        RunState,
-        Sink,
         SinkFault,
+        SinkLocked,
         SinkUnavailable,
-        Source,
-        refusal_payload,
     )
+    from ethogram.fold import FoldedRun, FoldError, fold_run
+    from ethogram.json_text import Json, ParseError
+    from ethogram.memory import MemorySink
+    from ethogram.refusal import refusal_payload
+    from ethogram.rundir import RunDirectory
+    from ethogram.runlog import run_directory_name, run_id_of
+    from ethogram.sink import BulkSink, CheckpointedSink, RunState, Sink, Source
     from ethogram.validation import ValidationError, serialise_validation_error, validate, validated_payload
     from ethogram.vocabulary import (
         EVENT_TYPES,
@@ -78,6 +76,7 @@ __all__ = [
     "BulkSink",
     "CanonicalDraft",
     "CanonicalError",
+    "CheckpointedSink",
     "Clock",
     "DecisionError",
     "Duplicate",
@@ -102,6 +101,7 @@ __all__ = [
     "RunState",
     "Sink",
     "SinkFault",
+    "SinkLocked",
     "SinkUnavailable",
     "Source",
     "ValidationError",
@@ -157,6 +157,17 @@ _HOMES = {
         "Excerpt",
         "excerpt",
     ),
+    "ethogram.faults": (
+        "Duplicate",
+        "Finished",
+        "Gap",
+        "Invalid",
+        "MalformedLog",
+        "OutOfSequence",
+        "SinkFault",
+        "SinkLocked",
+        "SinkUnavailable",
+    ),
     "ethogram.fold": (
         "FoldError",
         "FoldedRun",
@@ -166,6 +177,8 @@ _HOMES = {
         "Json",
         "ParseError",
     ),
+    "ethogram.memory": ("MemorySink",),
+    "ethogram.refusal": ("refusal_payload",),
     "ethogram.rundir": ("RunDirectory",),
     "ethogram.runlog": (
         "run_directory_name",
@@ -173,19 +186,10 @@ _HOMES = {
     ),
     "ethogram.sink": (
         "BulkSink",
-        "Duplicate",
-        "Finished",
-        "Gap",
-        "Invalid",
-        "MalformedLog",
-        "MemorySink",
-        "OutOfSequence",
+        "CheckpointedSink",
         "RunState",
         "Sink",
-        "SinkFault",
-        "SinkUnavailable",
         "Source",
-        "refusal_payload",
     ),
     "ethogram.validation": (
         "ValidationError",

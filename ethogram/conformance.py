@@ -20,9 +20,10 @@ from ethogram.decision import check_answer
 from ethogram.envelope import EventDraft, parse_event, parse_event_text
 from ethogram.errors import EthogramError
 from ethogram.excerpts import excerpt
+from ethogram.faults import OutOfSequence, SinkFault
 from ethogram.fold import fold_run
 from ethogram.json_text import ParseError, check_representable
-from ethogram.sink import MemorySink, OutOfSequence, SinkFault
+from ethogram.memory import MemorySink
 from ethogram.validation import ValidationError, serialise_validation_error, validate
 
 # Requests and answers are whatever the vectors hold: this one boundary is untyped.

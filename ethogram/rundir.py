@@ -9,38 +9,28 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias
 
 from ethogram.canonical import compose_line, compose_lines
 from ethogram.clock import Clock
-from ethogram.envelope import CanonicalDraft, Event, EventDraft, parse_event_text, stamp
+from ethogram.envelope import CanonicalDraft, Event, EventDraft, stamp
+from ethogram.faults import Invalid, MalformedLog, system_faults
 from ethogram.json_text import ParseError, is_unicode
-from ethogram.runlog import EVENTS_FILE, read_log, run_directory_name, run_id_of, scan_log
-from ethogram.sink import (
-    Invalid,
-    MalformedLog,
-    RunState,
-    SinkUnavailable,
-    check_batch,
-    check_next,
-    check_open,
-    storable_payload,
-)
+from ethogram.runfiles import RunFiles
+from ethogram.runlog import EVENTS_FILE, run_directory_name
+from ethogram.sink import RunState, check_batch, check_next, check_open, storable_payload
 from ethogram.vocabulary import RUN_FINISHED
 
-_NEW = RunState()
-_APPEND = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
-# Above so many files one sync of the machine is cheaper than one for each of them.
-_SYNC_EACH_UP_TO = 128
+__all__ = ["RunDirectory", "run_directory_name"]
 
-Build = Callable[[RunState], tuple[bytes, RunState]]
+_NEW = RunState()
+
+_Build: TypeAlias = Callable[[RunState], tuple[bytes, RunState]]
+"""Makes, of where a run stands, what is to be appended and where it stands then; or refuses."""
 
 
 class RunDirectory:
@@ -81,16 +71,12 @@ class RunDirectory:
         remembered_runs: int = 16_384,
     ) -> None:
         self.root = root
+        self._files = RunFiles(root, remembered_runs=remembered_runs)
         self._clock = clock
         self._sync_each_call = durability == "event"
         self._validate = validate
         self._repair_torn_tail = repair_torn_tail
-        self._remembered_runs = remembered_runs
         self._lock = RLock()
-        self._states: OrderedDict[str, RunState] = OrderedDict()
-        self._root_fd: int | None = None
-        self._unsynced: set[str] = set()
-        self._unsynced_directories: set[str] = set()
 
     def __enter__(self) -> Self:
         """Use as a context manager: it is closed at the end."""
@@ -105,9 +91,7 @@ class RunDirectory:
     def close(self) -> None:
         """Let go of the root directory. With ``batch`` durability it does not sync: call `sync` first."""
         with self._lock:
-            if self._root_fd is not None:
-                os.close(self._root_fd)
-                self._root_fd = None
+            self._files.close()
 
     def path(self, run_id: str) -> Path:
         """
@@ -119,7 +103,7 @@ class RunDirectory:
         Returns:
             The path of its ``events.jsonl``.
         """
-        return self.root / run_directory_name(run_id) / EVENTS_FILE
+        return self._files.path(run_id)
 
     def append(self, run_id: str, draft: EventDraft) -> Event:
         """Stamp and store a draft: see `Sink.append`. A broken log raises MalformedLog."""
@@ -130,7 +114,7 @@ class RunDirectory:
             payload_json = storable_payload(run_id, draft, validate=self._validate)
             event = stamp(draft, run_id=run_id, seq=state.last_seq + 1, ts=self._clock())
             stored[:] = [event]
-            return _stored(event, payload_json, state)
+            return line_after(event, payload_json, state)
 
         self._write(run_id, build)
         return stored[0]
@@ -142,7 +126,7 @@ class RunDirectory:
             check_open(event.run_id, state)
             payload_json = storable_payload(event.run_id, event, validate=self._validate)
             check_next(event, state)
-            return _stored(event, payload_json, state)
+            return line_after(event, payload_json, state)
 
         self._write(event.run_id, build)
 
@@ -167,11 +151,7 @@ class RunDirectory:
         """
 
         def build(state: RunState) -> tuple[bytes, RunState]:
-            finished = check_batch(run_id, state, drafts)
-            if not drafts:
-                return b"", state
-            text = b"".join(compose_lines(run_id, state.last_seq + 1, self._clock(), drafts))
-            return text, RunState(state.last_seq + len(drafts), finished, state.size_bytes + len(text))
+            return lines_after(run_id, drafts, state, self._clock)
 
         return self._write(run_id, build)
 
@@ -193,17 +173,8 @@ class RunDirectory:
             MalformedLog: What is stored is broken.
             SinkUnavailable: It could not be read.
         """
-        path = self.path(run_id)
-        with self._lock, _faults(path, run_id):
-            try:
-                size = path.stat().st_size
-            except FileNotFoundError:
-                return _NEW
-            known = self._states.get(run_id)
-            if known is not None and known.size_bytes == size:
-                return known
-            with path.open("rb") as stream:
-                return scan_log(stream, run_id, size).state
+        with self._lock:
+            return self._files.state(run_id)
 
     def read_from(self, run_id: str, after: int = 0) -> Iterator[Event]:
         """
@@ -211,16 +182,7 @@ class RunDirectory:
 
         Every line is checked, also those before the cursor, so that a gap is never passed over.
         """
-        path = self.path(run_id)
-        with _faults(path, run_id):
-            try:
-                stream = path.open("rb")
-            except FileNotFoundError:
-                return
-            with stream:
-                for event, _ in read_log(stream, run_id):
-                    if event.seq > after:
-                        yield event
+        return self._files.read_from(run_id, after)
 
     def runs(self) -> Iterator[str]:
         """
@@ -232,23 +194,7 @@ class RunDirectory:
         Raises:
             SinkUnavailable: The root, or the first line of a run with a hashed name, could not be read.
         """
-        with _faults(self.root):
-            try:
-                names = sorted(entry.name for entry in os.scandir(self.root) if entry.is_dir())
-            except FileNotFoundError:
-                return
-            for name in names:
-                path = self.root / name / EVENTS_FILE
-                try:
-                    if path.stat().st_size == 0:
-                        continue
-                except FileNotFoundError:
-                    continue
-                run_id = run_id_of(name)
-                if run_id is None:
-                    run_id = _first_run_id(path, name)
-                if run_id is not None:
-                    yield run_id
+        return self._files.runs()
 
     def sync(self) -> None:
         """
@@ -260,149 +206,63 @@ class RunDirectory:
         Raises:
             SinkUnavailable: The system could not write.
         """
-        with self._lock:
-            if len(self._unsynced) > _SYNC_EACH_UP_TO:
-                os.sync()
-            else:
-                for name in self._unsynced:
-                    self._sync_path(f"{name}/{EVENTS_FILE}")
-                self._sync_directories(self._unsynced_directories)
-            self._unsynced.clear()
-            self._unsynced_directories.clear()
+        with self._lock, system_faults(self.root):
+            self._files.sync()
 
-    def _write(self, run_id: str, build: Build) -> RunState:
+    def _write(self, run_id: str, build: _Build) -> RunState:
         """Open the run's file, bring its state up to date, and store what `build` makes of that state."""
         if not is_unicode(run_id):
             raise Invalid(run_id, ParseError("the run id holds a lone surrogate", path="runId"))
         name = run_directory_name(run_id)
-        with self._lock, _faults(self.root / name / EVENTS_FILE, run_id):
-            fd = self._open(name)
+        files = self._files
+        with self._lock, system_faults(self.root / name / EVENTS_FILE, run_id):
+            fd = files.open(name)
             built: tuple[bytes, RunState] | None = None
             if fd is None:
                 # Everything is checked before anything is made: a refusal leaves no trace.
                 built = build(_NEW)
                 if not built[0]:
                     return built[1]
-                fd = self._create(name)
+                fd = files.create(name)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX)
-                state = self._state_for_append(run_id, fd)
+                state = self._state_for_append(run_id, name, fd)
                 if built is None or state != _NEW:
                     built = build(state)
                 text, after = built
                 if text:
-                    self._store(fd, name, text, state.size_bytes)
-                self._remember(run_id, after)
+                    files.store(fd, name, text, state.size_bytes, sync=self._sync_each_call)
+                files.remember(run_id, after)
             except OSError:
-                self._states.pop(run_id, None)
+                files.forget(run_id)
                 raise
             finally:
                 os.close(fd)
             return after
 
-    def _open(self, name: str) -> int | None:
-        """The run's file, or None where it is not there yet."""
-        try:
-            return os.open(f"{name}/{EVENTS_FILE}", _APPEND, dir_fd=self._root())
-        except FileNotFoundError:
-            return None
-
-    def _create(self, name: str) -> int:
-        if self._root_fd is None:
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        root_fd = self._root()
-        with suppress(FileExistsError):
-            os.mkdir(name, 0o700, dir_fd=root_fd)
-        fd = os.open(f"{name}/{EVENTS_FILE}", _APPEND | os.O_CREAT, 0o600, dir_fd=root_fd)
-        self._unsynced_directories.add(name)
-        return fd
-
-    def _root(self) -> int:
-        if self._root_fd is None:
-            self._root_fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        return self._root_fd
-
-    def _state_for_append(self, run_id: str, fd: int) -> RunState:
-        size = os.fstat(fd).st_size
-        if size == 0:
-            return _NEW
-        known = self._states.get(run_id)
-        if known is not None and known.size_bytes == size:
-            return known
-        with open(fd, "rb", closefd=False) as stream:
-            state, torn_bytes = scan_log(stream, run_id, size)
+    def _state_for_append(self, run_id: str, name: str, fd: int) -> RunState:
+        state, torn_bytes = self._files.scan(run_id, fd)
         if torn_bytes:
             if not self._repair_torn_tail:
                 raise MalformedLog(run_id, state.last_seq + 1, "torn", "the last line has no newline")
-            os.ftruncate(fd, state.size_bytes)
+            self._files.cut(fd, name, state.size_bytes)
         return state
 
-    def _store(self, fd: int, name: str, text: bytes, size_before: int) -> None:
-        try:
-            write_all(fd, text)
-            if self._sync_each_call:
-                os.fdatasync(fd)
-        except OSError:
-            # Half a line must not stay. If this fails too, the torn line is found at the next write.
-            with suppress(OSError):
-                os.ftruncate(fd, size_before)
-                os.fdatasync(fd)
-            raise
-        if not self._sync_each_call:
-            self._unsynced.add(name)
-        elif name in self._unsynced_directories:
-            self._sync_directories({name})
-            self._unsynced_directories.discard(name)
 
-    def _remember(self, run_id: str, state: RunState) -> None:
-        self._states[run_id] = state
-        self._states.move_to_end(run_id)
-        if len(self._states) > self._remembered_runs:
-            self._states.popitem(last=False)
-
-    def _sync_directories(self, names: set[str]) -> None:
-        for name in names:
-            self._sync_path(name)
-        if names:
-            os.fsync(self._root())
-
-    def _sync_path(self, name: str) -> None:
-        with _faults(self.root / name):
-            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._root())
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
-
-
-def write_all(fd: int, text: bytes) -> None:
+def line_after(event: Event, payload_json: bytes, state: RunState) -> tuple[bytes, RunState]:
     """
-    Write the whole of a text, however little the system takes at a time.
+    The line of an event, and where its run stands with it.
 
     Args:
-        fd: An open descriptor.
+        event: The event.
 
-        text: What to write.
+        payload_json: Its payload's canonical form.
 
-    Raises:
-        OSError: The system refused; a part of it may be written.
+        state: Where the run stood.
+
+    Returns:
+        The line with its newline, and the state after it.
     """
-    written = os.write(fd, text)
-    while written < len(text):
-        written += os.write(fd, memoryview(text)[written:])
-
-
-@contextmanager
-def _faults(path: Path, run_id: str = "") -> Iterator[None]:
-    """Name what the system refuses as a sink's fault."""
-    try:
-        yield
-    except OSError as fault:
-        message = os.strerror(fault.errno) if fault.errno else "the system refused"
-        raise SinkUnavailable(str(path), fault.errno or 0, message, run_id) from fault
-
-
-def _stored(event: Event, payload_json: bytes, state: RunState) -> tuple[bytes, RunState]:
     line = compose_line(
         event.type, event.run_id, event.seq, event.ts, payload_json, captured_at=event.captured_at
     )
@@ -410,12 +270,29 @@ def _stored(event: Event, payload_json: bytes, state: RunState) -> tuple[bytes, 
     return line + b"\n", RunState(event.seq, finished, state.size_bytes + len(line) + 1)
 
 
-def _first_run_id(path: Path, name: str) -> str | None:
-    """The run id in the first line of a run whose directory's name holds a hash."""
-    with path.open("rb") as stream:
-        line = next(islice(stream, 1), b"")
-    try:
-        run_id = parse_event_text(line).run_id
-    except ParseError:
-        return None
-    return run_id if run_directory_name(run_id) == name else None
+def lines_after(
+    run_id: str, drafts: Sequence[CanonicalDraft], state: RunState, clock: Clock
+) -> tuple[bytes, RunState]:
+    """
+    The lines of a batch of one run, and where the run stands with them.
+
+    Args:
+        run_id: The run.
+
+        drafts: The drafts, in order.
+
+        state: Where the run stands.
+
+        clock: Gives their ``ts``; it is not read for an empty batch, nor for a refused one.
+
+    Returns:
+        The lines, each with its newline, and the state after them.
+
+    Raises:
+        Finished: The run is finished, or a draft follows a ``run.finished`` among them.
+    """
+    finished = check_batch(run_id, state, drafts)
+    if not drafts:
+        return b"", state
+    text = b"".join(compose_lines(run_id, state.last_seq + 1, clock(), drafts))
+    return text, RunState(state.last_seq + len(drafts), finished, state.size_bytes + len(text))

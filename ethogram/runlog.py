@@ -8,8 +8,9 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from ethogram.envelope import Event, parse_event_text
+from ethogram.faults import LogFaultCause, MalformedLog
 from ethogram.json_text import ParseError
-from ethogram.sink import LogFaultCause, MalformedLog, RunState
+from ethogram.sink import RunState
 from ethogram.vocabulary import RUN_FINISHED
 
 EVENTS_FILE = "events.jsonl"

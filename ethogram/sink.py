@@ -9,135 +9,17 @@ and a gap is refused rather than renumbered. A refusal writes nothing and uses n
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from threading import RLock
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
-from ethogram.canonical import canonical_payload, compose_line, compose_lines
-from ethogram.clock import Clock
-from ethogram.envelope import CanonicalDraft, Event, EventDraft, parse_event_text, stamp
-from ethogram.errors import EthogramError
-from ethogram.excerpts import excerpt
-from ethogram.json_text import Json, ParseError, check_representable, numbers_fit
+from ethogram.canonical import canonical_payload
+from ethogram.envelope import CanonicalDraft, Event, EventDraft
+from ethogram.faults import Duplicate, Finished, Gap, Invalid
+from ethogram.json_text import ParseError, check_representable, numbers_fit
 from ethogram.validation import (
-    OverBound,
-    PayloadTooLarge,
-    ValidationDetails,
     ValidationError,
     validated_payload,
 )
-from ethogram.vocabulary import MAX_EXCERPT_SCALARS, RUN_FINISHED
-
-LogFaultCause: TypeAlias = Literal["torn", "text", "run", "gap", "duplicate", "finished"]
-"""Why a stored log is malformed: an unfinished last line, no event, a foreign run, a broken sequence."""
-
-
-class SinkFault(EthogramError):  # noqa: N818  the protocol's word
-    """
-    The root of what a sink or source raises.
-
-    Args:
-        message: What is wrong, in names and types.
-
-        run_id: The run that was asked for; empty where the fault is of no single run.
-    """
-
-    def __init__(self, message: str, run_id: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.run_id = run_id
-
-
-class Finished(SinkFault):
-    """Raised when something is submitted to a run that has its ``run.finished``."""
-
-    def __init__(self, run_id: str) -> None:
-        super().__init__("the run is finished: nothing follows run.finished", run_id)
-
-
-class OutOfSequence(SinkFault):
-    """
-    Raised when a forwarded event is not the next of its run: see `Gap` and `Duplicate`.
-
-    Args:
-        run_id: The run.
-
-        expected: The seq that would be next.
-
-        received: The seq that came.
-    """
-
-    def __init__(self, run_id: str, expected: int, received: int) -> None:
-        super().__init__(f"event {received} came where {expected} is next", run_id)
-        self.expected = expected
-        self.received = received
-
-
-class Gap(OutOfSequence):
-    """Raised when events before a forwarded one are missing."""
-
-
-class Duplicate(OutOfSequence):
-    """Raised when a forwarded event's seq is stored already, whatever its content."""
-
-
-class Invalid(SinkFault):
-    """
-    Raised when a payload breaks the protocol's rules, or could not be read back.
-
-    Args:
-        run_id: The run.
-
-        error: The fault, with its kind and path.
-    """
-
-    def __init__(self, run_id: str, error: ValidationError | ParseError) -> None:
-        super().__init__(str(error), run_id)
-        self.error = error
-
-    @property
-    def details(self) -> ValidationDetails | None:
-        """The fault as one of the six kinds; None where the payload is valid and yet cannot be read back."""
-        return self.error.details if isinstance(self.error, ValidationError) else None
-
-
-class MalformedLog(SinkFault):
-    """
-    Raised when what a sink has stored cannot be trusted: it is never repaired in silence.
-
-    Args:
-        run_id: The run.
-
-        line: The number of the line, from 1.
-
-        cause: Why, as one of a closed set.
-
-        message: Why, in words.
-    """
-
-    def __init__(self, run_id: str, line: int, cause: LogFaultCause, message: str) -> None:
-        super().__init__(f"line {line} of the run's log: {message}", run_id)
-        self.line = line
-        self.cause = cause
-
-
-class SinkUnavailable(SinkFault):
-    """
-    Raised when the operating system refused to store or read: a full disk, a lost mount, a missing right.
-
-    Args:
-        path: The file or directory.
-
-        error_number: The system's ``errno``.
-
-        message: What was being done and what the system said.
-
-        run_id: The run, where there is one.
-    """
-
-    def __init__(self, path: str, error_number: int, message: str, run_id: str = "") -> None:
-        super().__init__(f"{path}: {message}", run_id)
-        self.path = path
-        self.error_number = error_number
+from ethogram.vocabulary import RUN_FINISHED
 
 
 class RunState(NamedTuple):
@@ -247,6 +129,47 @@ class BulkSink(Protocol):
         """
 
 
+class CheckpointedSink(Protocol):
+    """Makes events and its caller's position durable together: what exactly-once needs."""
+
+    def commit(self, batch: Sequence[tuple[str, CanonicalDraft]], checkpoint: bytes) -> None:
+        """
+        Stamp and store drafts, and the position that goes with them.
+
+        Args:
+            batch: Run ids and their drafts, in order; their payloads are not validated. It may be empty.
+
+            checkpoint: Whatever the caller needs to go on after exactly these drafts.
+
+        Raises:
+            Finished: A run is finished, or a draft would follow ``run.finished``. Nothing is stored.
+            SinkUnavailable: It could not be stored. All of it or none of it is there at the next opening.
+        """
+
+    def checkpoint(self) -> bytes | None:
+        """
+        The caller's position as of the last commit.
+
+        Returns:
+            What was given to it; None where there is none, or where the stored events are no longer those
+            that it was given with.
+        """
+
+    def state(self, run_id: str) -> RunState:
+        """
+        What is stored of a run.
+
+        Args:
+            run_id: The run.
+
+        Returns:
+            Its state; zeros for a run that is not known.
+        """
+
+    def close(self) -> None:
+        """Let go of files and locks."""
+
+
 def check_open(run_id: str, state: RunState) -> None:
     """
     Refuse anything more for a finished run.
@@ -343,146 +266,3 @@ def storable_payload(run_id: str, draft: EventDraft | Event, *, validate: bool) 
     except (ValidationError, ParseError) as fault:
         raise Invalid(run_id, fault) from None
     return text
-
-
-def refusal_payload(
-    fault: SinkFault, *, source_seq: int | None = None, source_type: str | None = None
-) -> dict[str, Json]:
-    """
-    Word a refusal as the payload of a ``capture.refused``, to be appended to the refusing runtime's own run.
-
-    It never holds what was refused. Source: the ethogram specification, "Sink guide".
-
-    Args:
-        fault: Why a sink refused something.
-
-        source_seq: The seq of the refused event, where it had one.
-
-        source_type: Its type, where it is known.
-
-    Returns:
-        A valid payload.
-    """
-    payload: dict[str, Json] = {"cause": _cause(fault), "sourceRunId": fault.run_id}
-    if source_seq is not None:
-        payload["sourceSeq"] = source_seq
-    if source_type is not None:
-        payload["sourceType"] = source_type
-    details = fault.details if isinstance(fault, Invalid) else None
-    if isinstance(details, OverBound):
-        return payload | {"field": details.path, "count": details.count, "max": details.max}
-    if isinstance(details, PayloadTooLarge):
-        return payload | {"field": "payload", "count": details.bytes, "max": details.max}
-    if payload["cause"] == "malformed":
-        detail, truncated = excerpt(fault.message, MAX_EXCERPT_SCALARS)
-        payload["detail"] = detail
-        if truncated:
-            payload["truncated"] = True
-    return payload
-
-
-def _cause(fault: SinkFault) -> str:
-    match fault:
-        case Finished():
-            return "finished"
-        case Gap():
-            return "gap"
-        case Duplicate():
-            return "duplicate"
-        case Invalid(error=ValidationError(details=OverBound() | PayloadTooLarge())):
-            return "over_bound"
-        case _:
-            return "malformed"
-
-
-class MemorySink:
-    """
-    Keeps events in memory: for tests, and for what need not outlive the process.
-
-    Args:
-        clock: Gives the ``ts`` of each appended draft; it is not read for a refused one.
-
-        validate: Whether to refuse payloads that break a rule.
-    """
-
-    def __init__(self, *, clock: Clock, validate: bool = True) -> None:
-        self._clock = clock
-        self._validate = validate
-        self._lock = RLock()
-        self._runs: dict[str, list[Event]] = {}
-        self._states: dict[str, RunState] = {}
-
-    def append(self, run_id: str, draft: EventDraft) -> Event:
-        """Stamp and store a draft: see `Sink.append`."""
-        with self._lock:
-            state = self.state(run_id)
-            check_open(run_id, state)
-            payload_json = storable_payload(run_id, draft, validate=self._validate)
-            event = stamp(draft, run_id=run_id, seq=state.last_seq + 1, ts=self._clock())
-            self._store(event, state, payload_json)
-            return event
-
-    def forward(self, event: Event) -> None:
-        """Store an event that another sink has stamped: see `Sink.forward`."""
-        with self._lock:
-            state = self.state(event.run_id)
-            check_open(event.run_id, state)
-            payload_json = storable_payload(event.run_id, event, validate=self._validate)
-            check_next(event, state)
-            self._store(event, state, payload_json)
-
-    def append_canonical(self, run_id: str, drafts: Sequence[CanonicalDraft]) -> RunState:
-        """Stamp and store drafts together: see `BulkSink.append_canonical`."""
-        with self._lock:
-            state = self.state(run_id)
-            finished = check_batch(run_id, state, drafts)
-            if not drafts:
-                return state
-            lines = compose_lines(run_id, state.last_seq + 1, self._clock(), drafts)
-            events = [parse_event_text(line) for line in lines]
-            size_bytes = state.size_bytes + sum(map(len, lines))
-            after = RunState(state.last_seq + len(lines), finished, size_bytes)
-            self._runs.setdefault(run_id, []).extend(events)
-            self._states[run_id] = after
-            return after
-
-    def last_seq(self, run_id: str) -> int:
-        """How far a run has come: see `Sink.last_seq`."""
-        return self.state(run_id).last_seq
-
-    def state(self, run_id: str) -> RunState:
-        """
-        What is known of a run.
-
-        Args:
-            run_id: The run.
-
-        Returns:
-            Its state; zeros for a run that is not known.
-        """
-        return self._states.get(run_id, _NEW)
-
-    def read_from(self, run_id: str, after: int = 0) -> Iterator[Event]:
-        """Replay a run: see `Source.read_from`."""
-        return iter(self._runs.get(run_id, [])[after:])
-
-    def runs(self) -> Iterator[str]:
-        """
-        The runs that have events.
-
-        Yields:
-            Run ids, in the order of their first event.
-        """
-        yield from list(self._runs)
-
-    def _store(self, event: Event, state: RunState, payload_json: bytes) -> None:
-        line = compose_line(
-            event.type, event.run_id, event.seq, event.ts, payload_json, captured_at=event.captured_at
-        )
-        self._runs.setdefault(event.run_id, []).append(event)
-        self._states[event.run_id] = RunState(
-            event.seq, event.type == RUN_FINISHED, state.size_bytes + len(line) + 1
-        )
-
-
-_NEW = RunState()

@@ -1,0 +1,209 @@
+"""What a mapping gives for a line: events whose payloads are written, and what the engine still has to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum, IntFlag
+
+import msgspec
+import orjson
+from attrs import frozen
+
+from ethogram.canonical import canonical_payload
+from ethogram.validation import OverBound as TextOverBound
+from ethogram.validation import PayloadTooLarge, ValidationDetails, ValidationError, validate
+
+CERTAINLY_BOUNDED_BYTES = 4096
+"""A payload of at most so many bytes cannot hold a text over the smallest bound of the protocol."""
+
+
+class Run(IntEnum):
+    """The run that an event goes to."""
+
+    MAIN = 0
+    DISPATCH = 1
+
+
+class Only(IntEnum):
+    """When the engine emits an event: always, or as the answer to one of its three questions."""
+
+    ALWAYS = 0
+    STARTS_RUN = 1
+    NOT_STARTS_RUN = 2
+    ENDS_RUN = 3
+    NOT_ENDS_RUN = 4
+    AGENT_STARTED = 5
+    NOT_AGENT_STARTED = 6
+
+
+COMPLEMENTS = (
+    (Only.STARTS_RUN, Only.NOT_STARTS_RUN),
+    (Only.ENDS_RUN, Only.NOT_ENDS_RUN),
+    (Only.AGENT_STARTED, Only.NOT_AGENT_STARTED),
+)
+"""The answers of which exactly one holds."""
+
+
+class Fill(IntFlag):
+    """What the engine adds to a payload before it emits it; see `fill_payload`."""
+
+    NOTHING = 0
+    ELAPSED = 1
+    PARENT = 2
+
+
+class Emit(msgspec.Struct, array_like=True, frozen=True):
+    """
+    One event of a line.
+
+    Args:
+        part: Its number among the events that the line can give, from 0.
+
+        run: The run it goes to, a `Run`.
+
+        type: Its type.
+
+        payload: Its payload in canonical form, with the ``vinaya`` block, without what `fill` names.
+
+        only: When it is emitted, an `Only`.
+
+        fill: What the engine adds, a `Fill`.
+    """
+
+    part: int
+    run: int
+    type: str
+    payload: bytes
+    only: int
+    fill: int
+
+
+@frozen
+class OverBound:
+    """
+    An event of the line would break the protocol's rules, so the whole line gives none.
+
+    Args:
+        type: The event's type.
+
+        details: The first fault: nearly always a bound (``OverBound``, ``PayloadTooLarge``).
+    """
+
+    type: str
+    details: ValidationDetails
+
+    @property
+    def path(self) -> str:
+        """Where in the payload; ``payload`` where it is too large as a whole."""
+        path: str = getattr(self.details, "path", "payload")
+        return path
+
+    @property
+    def count(self) -> int | None:
+        """The measure that is over its bound, in scalar values or bytes; None for a fault of another kind."""
+        if isinstance(self.details, PayloadTooLarge):
+            return self.details.bytes
+        return self.details.count if isinstance(self.details, TextOverBound) else None
+
+    @property
+    def max(self) -> int | None:
+        """The bound, in the same unit; None for a fault of another kind."""
+        return self.details.max if isinstance(self.details, PayloadTooLarge | TextOverBound) else None
+
+
+def over_bound(type_name: str, payload: bytes) -> OverBound | None:
+    """
+    Check a payload that is long enough to break a bound.
+
+    Args:
+        type_name: The event's type.
+
+        payload: Its payload in canonical form.
+
+    Returns:
+        The first fault, or None.
+    """
+    if len(payload) <= CERTAINLY_BOUNDED_BYTES:
+        return None
+    try:
+        validate(type_name, orjson.loads(payload))
+    except ValidationError as fault:
+        return OverBound(type_name, fault.details)
+    return None
+
+
+def fill_payload(
+    payload: bytes,
+    *,
+    elapsed_ms: int | None = None,
+    unknown_reason: str | None = None,
+    parent: str | None = None,
+) -> bytes:
+    """
+    Add to a payload what only the engine knows.
+
+    The result can be longer than what it was made of: ask `over_bound` again where `parent` is long.
+
+    Args:
+        payload: A payload in canonical form.
+
+        elapsed_ms: Milliseconds since the run's first line, for ``durationMs``, which is then ``estimated``.
+
+        unknown_reason: Why no time could be read: ``durationMs`` is then 0 and estimated, and ``vinaya.unknown``
+            says so.
+
+        parent: The run that this one was started by, for ``parentRunId``.
+
+    Returns:
+        The payload in canonical form.
+    """
+    fields = orjson.loads(payload)
+    if elapsed_ms is not None:
+        fields["durationMs"] = max(0, elapsed_ms)
+        fields["estimated"] = True
+    elif unknown_reason is not None:
+        fields["durationMs"] = 0
+        fields["estimated"] = True
+        fields["vinaya"].setdefault("unknown", {})["durationMs"] = unknown_reason
+    if parent is not None:
+        fields["parentRunId"] = parent
+    return canonical_payload(fields)
+
+
+def with_origin(emits: Sequence[Emit], line: object) -> list[Emit]:
+    """
+    Add the whole line, as the object ``vinaya.line``, to the event that will be the first one emitted.
+
+    Which one that is may depend on the engine's answers, so each event that can be the first gets it.
+
+    Args:
+        emits: The events of the line.
+
+        line: The line as decoded JSON, redacted.
+
+    Returns:
+        The events; those of which a bound would break, or whose line holds a number that could not be carried
+        exactly, as they were.
+    """
+    found: list[Emit] = []
+    asked: set[int] = set()
+    is_open = True
+    for emit in emits:
+        found.append(_carrying(emit, line) if is_open else emit)
+        asked.add(emit.only)
+        if emit.only == Only.ALWAYS or any(set(pair) <= asked for pair in COMPLEMENTS):
+            is_open = False
+    return found
+
+
+def _carrying(emit: Emit, line: object) -> Emit:
+    fields = orjson.loads(emit.payload)
+    fields["vinaya"]["line"] = line
+    payload = canonical_payload(fields)
+    try:
+        validate(emit.type, fields)
+    except ValidationError:
+        return emit
+    if orjson.loads(payload)["vinaya"]["line"] != line:
+        return emit
+    return msgspec.structs.replace(emit, payload=payload)

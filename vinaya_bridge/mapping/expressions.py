@@ -1,0 +1,458 @@
+"""Terms of the language to Python source: how a value is read, made fit, and put into a payload in key order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import orjson
+from attrs import frozen
+
+from ethogram.canonical import canonical_payload
+from vinaya_bridge.log.rules import json_name
+from vinaya_bridge.log.shapes import Shape, fields_of
+from vinaya_bridge.mapping.source_text import SourceText
+from vinaya_bridge.mapping.sources import ResolvedPath, resolve
+from vinaya_bridge.mapping.terms import (
+    Condition,
+    Constant,
+    Count,
+    EngineValue,
+    Excerpt,
+    FirstOf,
+    Group,
+    Literal,
+    Lookup,
+    Rounded,
+    Source,
+    Template,
+    Term,
+)
+
+_PLAIN_KINDS = frozenset({"string", "int", "bool", "enum", "literal"})
+_FILLS = {"@run.elapsed_ms": 1, "@run.parent": 2}
+
+
+@frozen
+class Value:
+    """
+    A value in generated source.
+
+    Args:
+        text: The expression.
+
+        present: The test that it is there; empty where it always is.
+
+        never: Whether it is never there.
+    """
+
+    text: str
+    present: str = ""
+    never: bool = False
+
+
+NEVER = Value("None", "False", never=True)
+"""The value of a path that the schema does not have."""
+
+
+class ExpressionWriter:
+    """
+    Writes the reading of one event's lines under one schema.
+
+    Args:
+        out: Where the source goes.
+
+        kind: The family.
+
+        event: The event.
+
+        schema: The header schema.
+    """
+
+    def __init__(self, out: SourceText, kind: str, event: str, schema: int) -> None:
+        self.out = out
+        self.kind = kind
+        self.event = event
+        self.schema = schema
+        self._copiers: dict[tuple[type[attrs.AttrsInstance], ...], str] = {}
+        self._functions: list[SourceText] = []
+
+    # Reading.
+
+    def resolve(self, path: str) -> ResolvedPath | None:
+        """Where a path leads under this schema; None where it has no such path."""
+        return resolve(self.kind, self.event, self.schema, path)
+
+    def read(self, path: str) -> Value:
+        """Write what is needed to read a path; the value is as the record has it."""
+        found = self.resolve(path)
+        if found is None:
+            return NEVER
+        text = "r"
+        maybe_none = maybe_unset = False
+        for index, step in enumerate(found.steps):
+            if maybe_none or maybe_unset:
+                name = self.out.fresh()
+                reach = (
+                    f"{name}.{step.attribute}"
+                    if step.certain
+                    else f"getattr({name}, {step.attribute!r}, None)"
+                )
+                self.out.line(f"{name} = {text}")
+                self.out.line(f"{name} = {reach} if {_present(name, maybe_none, maybe_unset)} else None")
+                text, maybe_none = name, True
+                maybe_unset = step.shape.optional
+            elif not step.certain:
+                text, maybe_none, maybe_unset = (
+                    f"getattr({text}, {step.attribute!r}, None)",
+                    True,
+                    step.shape.optional,
+                )
+            else:
+                # The two objects of every line have names of their own.
+                alias = {"meta": "m", "subject": "s"}.get(step.attribute) if index == 0 else None
+                text = alias or f"{text}.{step.attribute}"
+                maybe_none, maybe_unset = step.shape.nullable, step.shape.optional
+        if not (maybe_none or maybe_unset):
+            return Value(text)
+        if not text.isidentifier():
+            name = self.out.fresh()
+            self.out.line(f"{name} = {text}")
+            text = name
+        return Value(text, _present(text, maybe_none, maybe_unset))
+
+    def conditions(self, conditions: Sequence[Condition]) -> str | None:
+        """The test of the static conditions; empty where there are none, None where they never hold."""
+        tests: list[str] = []
+        for condition in conditions:
+            if condition.is_dynamic:
+                continue
+            value = self.read(condition.subject)
+            if value.never:
+                return None
+            wanted = condition.values
+            if all(isinstance(one, bool) for one in wanted):
+                tests.append(" or ".join(f"{value.text} is {one}" for one in wanted))
+            elif len(wanted) == 1:
+                tests.append(f"{value.text} == {wanted[0]!r}")
+            else:
+                tests.append(f"{value.text} in {wanted!r}")
+        return " and ".join(f"({test})" if " or " in test else test for test in tests)
+
+    def as_name(self, value: Value) -> str:
+        """A name that holds the value, None where it is not there."""
+        if not value.present and value.text.isidentifier():
+            return value.text
+        name = self.out.fresh()
+        guard = f" if {value.present} else None" if value.present else ""
+        self.out.line(f"{name} = {value.text}{guard}")
+        return name
+
+    # Terms.
+
+    def term(self, term: Term, sink: ObjectWriter) -> Value:
+        """Write what is needed for a term; fields that come beside it go to the object's writer."""
+        match term:
+            case Constant():
+                return Value(self._literal(term.value))
+            case Source():
+                return self._source(term.path)
+            case Lookup():
+                return self._lookup(term)
+            case Template():
+                return self._template(term, sink)
+            case Excerpt():
+                return self._excerpt(self.read(term.path), term.path, term.max_scalars, term.flag, sink)
+            case Rounded():
+                return self._called("rounded", term.path)
+            case Count():
+                return self._count(term, sink)
+            case FirstOf():
+                return self._first_of(term, sink)
+            case EngineValue():
+                sink.fill |= _FILLS[term.name]
+                return NEVER
+            case Group():
+                return self._group(term, sink)
+
+    def _literal(self, value: Literal) -> str:
+        if isinstance(value, str | bool | int):
+            return repr(value)
+        return self.out.constant(orjson.Fragment(canonical_payload(value)), "LITERAL")
+
+    def _source(self, path: str) -> Value:
+        found = self.resolve(path)
+        value = self.read(path)
+        if found is None:
+            return NEVER
+        if _is_plain(found.shape):
+            return value
+        if not value.present:
+            return Value(self._copy(found.shape, value.text))
+        name = self.as_name(value)
+        self.out.line(f"{name} = {self._copy(found.shape, name)} if {name} is not None else None")
+        return Value(name, f"{name} is not None")
+
+    def _lookup(self, term: Lookup) -> Value:
+        found = self.resolve(term.path)
+        value = self.read(term.path)
+        if found is None:
+            return NEVER
+        is_bool = found.shape.kind == "bool"
+        table = {_member(entry.member, is_bool=is_bool): entry.value for entry in term.entries}
+        name = self.out.constant(table, "LOOKUP")
+        if not value.present:
+            return Value(f"{name}[{value.text}]")
+        result = self.out.fresh()
+        self.out.line(f"{result} = {name}.get({value.text})")
+        return Value(result, f"{result} is not None")
+
+    def _template(self, term: Template, sink: ObjectWriter) -> Value:
+        texts: list[str] = []
+        tests: list[str] = []
+        for part in term.parts:
+            if isinstance(part, str):
+                texts.append(repr(part))
+                continue
+            found = self.resolve(part.path)
+            value = self.read(part.path)
+            if found is None:
+                return NEVER
+            if value.present:
+                tests.append(value.present)
+            texts.append(_as_text(found.shape, value.text))
+        whole = Value(" + ".join(texts), " and ".join(tests))
+        if term.max_scalars is None:
+            return whole if not whole.present else Value(name := self.as_name(whole), f"{name} is not None")
+        return self._cut(whole, term.max_scalars, "truncated", sink)
+
+    def _excerpt(self, value: Value, path: str, bound: int, flag: str, sink: ObjectWriter) -> Value:
+        found = self.resolve(path)
+        if found is None:
+            return NEVER
+        longest = found.shape.rule.max_units
+        if longest is not None and longest <= bound:
+            return value
+        return self._cut(value, bound, flag, sink)
+
+    def _cut(self, value: Value, bound: int, flag: str, sink: ObjectWriter) -> Value:
+        name = self.out.fresh()
+        guard = f" if {value.present} else None" if value.present else ""
+        self.out.line(f"{name} = {value.text}{guard}")
+        cut = sink.flag(flag)
+        test = f"{name} is not None and len({name})" if value.present else f"len({name})"
+        with self.out.block(f"if {test} > {bound}:"):
+            self.out.line(f"{name} = {name}[:{bound}]")
+            self.out.line(f"{cut} = True")
+        return Value(name, f"{name} is not None" if value.present else "")
+
+    def _called(self, function: str, path: str) -> Value:
+        value = self.read(path)
+        if value.never:
+            return NEVER
+        name = self.out.fresh()
+        guard = f" if {value.present} else None" if value.present else ""
+        self.out.line(f"{name} = {function}({value.text}){guard}")
+        return Value(name, f"{name} is not None")
+
+    def _count(self, term: Count, sink: ObjectWriter) -> Value:
+        counted = self._called("count", term.path)
+        if counted.never or term.text_field is None:
+            return counted
+        value = self.read(term.path)
+        text = self.out.fresh()
+        missing = f"{counted.text} is None" + (f" and {value.present}" if value.present else "")
+        self.out.line(f"{text} = figure_text({value.text}) if {missing} else None")
+        sink.beside(term.text_field, Value(text, f"{text} is not None"))
+        return counted
+
+    def _first_of(self, term: FirstOf, sink: ObjectWriter) -> Value:
+        result = self.out.fresh("first")
+        self.out.line(f"{result} = None")
+        certain = self._alternatives(term.alternatives, result, sink)
+        return Value(result, "" if certain else f"{result} is not None")
+
+    def _alternatives(self, terms: Sequence[Term], result: str, sink: ObjectWriter) -> bool:
+        """Write the alternatives, each inside the failure of those before it; true where one always answers."""
+        if not terms:
+            return False
+        first, rest = terms[0], terms[1:]
+        if isinstance(first, EngineValue):
+            self.out.line(f"fill |= {_FILLS[first.name]}")
+            sink.has_late_fill = True
+            return False
+        value = self.term(first, sink)
+        if value.never:
+            return self._alternatives(rest, result, sink)
+        guard = f" if {value.present} else None" if value.present else ""
+        self.out.line(f"{result} = {value.text}{guard}")
+        if not value.present:
+            return True
+        if not rest:
+            return False
+        with self.out.block(f"if {result} is None:"):
+            certain = self._alternatives(rest, result, sink)
+            self.out.line("pass")
+        return certain
+
+    def _group(self, group: Group, sink: ObjectWriter) -> Value:
+        inner = ObjectWriter(self, sink)
+        for name, term in group.fields:
+            inner.add(name, term)
+        always = inner.has_certain_field
+        name = inner.write()
+        return Value(name, "" if always else name)
+
+    # Objects, lists and records of a line, copied.
+
+    def _copy(self, shape: Shape, text: str) -> str:
+        """The expression that copies a value that is there."""
+        if shape.kind in ("number", "any"):
+            return f"number({text})"
+        if shape.kind == "list" and shape.item is not None:
+            return text if _is_plain(shape.item) else f"[{self._copy(shape.item, 'i')} for i in {text}]"
+        if shape.kind == "record" and shape.item is not None:
+            return f"{{k: {self._copy(shape.item, 'i')} for k, i in sorted({text}.items())}}"
+        if shape.kind == "object":
+            return f"{self._copier(shape.classes)}({text})"
+        return text
+
+    def _copier(self, classes: tuple[type[attrs.AttrsInstance], ...]) -> str:
+        """The name of a function that copies an object of one of the classes."""
+        if classes in self._copiers:
+            return self._copiers[classes]
+        name = self._copiers[classes] = self.out.fresh("copy")
+        text = SourceText()
+        self._functions.append(text)
+        if len(classes) > 1:
+            # Which variant an object is, its `type` says: a record that came by the quick path is no instance of them.
+            table: dict[object, str] = {}
+            for cls in classes:
+                table[fields_of(cls)["type"].members[0]] = self._copier((cls,))
+            with text.block(f"def {name}(o):"):
+                for member, copier in table.items():
+                    text.line(f"if o.type == {member!r}: return {copier}(o)")
+                text.line("raise LookupError")
+            return name
+        with text.block(f"def {name}(o):"):
+            text.line("d = {}")
+            for field, shape in sorted(fields_of(classes[0]).items(), key=lambda item: json_name(item[0])):
+                key = json_name(field)
+                if shape.nullable or shape.optional:
+                    text.line(f"i = o.{field}")
+                    test = _present("i", shape.nullable, shape.optional)
+                    text.line(f"if {test}: d[{key!r}] = {self._copy(shape, 'i')}")
+                else:
+                    text.line(f"d[{key!r}] = {self._copy(shape, f'o.{field}')}")
+            text.line("return d")
+        return name
+
+    def functions(self) -> str:
+        """The source of the copying functions that the rest calls."""
+        return "\n".join(str(text) for text in self._functions)
+
+
+class ObjectWriter:
+    """
+    Gathers the fields of one object and writes them in key order.
+
+    Args:
+        writer: Writes the values.
+
+        outer: The writer of the object around it, which the engine's values are told to.
+    """
+
+    def __init__(self, writer: ExpressionWriter, outer: ObjectWriter | None = None) -> None:
+        self._writer = writer
+        self._outer = outer
+        self._fields: dict[str, Value] = {}
+        self._flags: dict[str, str] = {}
+        self._fill = 0
+        self._has_late_fill = False
+
+    @property
+    def fill(self) -> int:
+        """What the engine always adds to the payload, as the bits of a `Fill`."""
+        return self._outer.fill if self._outer is not None else self._fill
+
+    @fill.setter
+    def fill(self, bits: int) -> None:
+        if self._outer is not None:
+            self._outer.fill = bits
+        else:
+            self._fill = bits
+
+    @property
+    def has_late_fill(self) -> bool:
+        """Whether the generated source finds out, for each line, what the engine adds."""
+        return self._outer.has_late_fill if self._outer is not None else self._has_late_fill
+
+    @has_late_fill.setter
+    def has_late_fill(self, late: bool) -> None:
+        if self._outer is not None:
+            self._outer.has_late_fill = late
+        else:
+            self._has_late_fill = late
+
+    @property
+    def has_certain_field(self) -> bool:
+        """Whether some field is always there."""
+        return any(not value.present for value in self._fields.values())
+
+    def add(self, name: str, term: Term) -> None:
+        """Add a field with the value of a term."""
+        self.beside(name, self._writer.term(term, self))
+
+    def beside(self, name: str, value: Value) -> None:
+        """Add a field with a value that is written already."""
+        if not value.never:
+            self._fields[name] = value
+
+    def flag(self, name: str) -> str:
+        """The variable that says whether something was cut; it becomes the field where it is true."""
+        if name not in self._flags:
+            variable = self._flags[name] = self._writer.out.fresh("cut")
+            self._writer.out.line(f"{variable} = False")
+            self._fields[name] = Value("True", variable)
+        return self._flags[name]
+
+    def write(self) -> str:
+        """Write the object; the name of the variable that holds it."""
+        out = self._writer.out
+        name = out.fresh("d")
+        fields = sorted(self._fields.items())
+        certain: list[str] = []
+        while fields and not fields[0][1].present:
+            key, value = fields.pop(0)
+            certain.append(f"{key!r}: {value.text}")
+        out.line(f"{name} = {{{', '.join(certain)}}}")
+        for key, value in fields:
+            if value.present:
+                out.line(f"if {value.present}: {name}[{key!r}] = {value.text}")
+            else:
+                out.line(f"{name}[{key!r}] = {value.text}")
+        return name
+
+
+def _present(name: str, maybe_none: bool, maybe_unset: bool) -> str:
+    tests = [f"{name} is not None"] * maybe_none + [f"{name} is not UNSET"] * maybe_unset
+    return " and ".join(tests)
+
+
+def _is_plain(shape: Shape) -> bool:
+    """Whether a value can stand in a payload as the record has it."""
+    if shape.kind == "list" and shape.item is not None:
+        return _is_plain(shape.item)
+    return shape.kind in _PLAIN_KINDS
+
+
+def _as_text(shape: Shape, text: str) -> str:
+    if shape.kind in ("string", "enum") or (shape.members and isinstance(shape.members[0], str)):
+        return text
+    if shape.kind == "bool":
+        return f"('true' if {text} else 'false')"
+    return f"figure_text({text})"
+
+
+def _member(member: str, *, is_bool: bool) -> str | bool:
+    return member == "true" if is_bool else member

@@ -1,0 +1,146 @@
+"""
+The ``vinaya`` block of every payload: which line the event came from, and what is not known about it, with the reason.
+
+``{"digest","event","eventId","generic","issue"?,"kind","part","processId"?,"runId","schema","seq","trust"?,"unknown"?}``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from vinaya_bridge.mapping.expressions import ExpressionWriter, Value
+from vinaya_bridge.mapping.table import Family, Rule
+from vinaya_bridge.mapping.terms import LONGEST_EXCERPT_SCALARS, Constant, Source
+
+READ_BY_THE_ENGINE = frozenset(
+    {
+        "$.kind",
+        "$.event",
+        "$.payload",
+        "$.meta.schema",
+        "$.meta.ts",
+        "$.meta.run_id",
+        "$.meta.seq",
+        "$.meta.event_id",
+        "$.meta.process_id",
+        "$.meta.lineage.run",
+        "$.meta.provenance",
+        "$.subject.issue",
+    }
+)
+"""The fields that travel with every event whatever a rule says: in the block, in ``capturedAt``, in the run's id."""
+
+
+def header_unknowns(schema: int, *, trust_is_known: bool) -> Mapping[str, str]:
+    """
+    What a header of an old schema cannot say. Source: Vinaya Log reference, Reading rules: Unknown, never zero.
+
+    Args:
+        schema: The header schema.
+
+        trust_is_known: Whether the line's trust is known all the same, from the CLI's version.
+
+    Returns:
+        Field to reason, in key order.
+    """
+    absent = {
+        1: {
+            "actor": "actor",
+            "flowId": "flow id",
+            "flowVersion": "flow version",
+            "provenance": "provenance",
+            "workRef": "work ref",
+        },
+        2: {"flowId": "flow id", "flowVersion": "flow version", "workRef": "work ref"},
+    }.get(schema, {})
+    found = {field: f"a schema {schema} header has no {name}" for field, name in absent.items()}
+    if not trust_is_known:
+        found["trust"] = f"a schema {schema} header declares no provenance"
+    return dict(sorted(found.items()))
+
+
+def write_block(writer: ExpressionWriter, rule: Rule) -> str:
+    """
+    Write the source that builds the block of one line.
+
+    Args:
+        writer: Writes for one event and schema; the record is ``r``, its header ``m``, its subject ``s``, the line
+        ``line``.
+
+        rule: The event's rule.
+
+    Returns:
+        The name of the variable that holds the block, its ``part`` 0.
+    """
+    out = writer.out
+    generic = _generic(writer, rule.generic)
+    unknown = _unknown(writer, rule)
+    process = ", 'processId': m.process_id" if writer.schema > 1 else ""
+    head = f"'digest': line.digest, 'event': {rule.event!r}, 'eventId': line.identity, 'generic': {generic}"
+    tail = f"'kind': {rule.kind!r}, 'part': 0{process}, 'runId': m.run_id, 'schema': {writer.schema}, 'seq': m.seq"
+    out.line("issue = s.issue")
+    with out.block("if issue is None:"):
+        out.line(f"v = {{{head}, {tail}}}")
+    with out.block("else:"):
+        out.line(f"v = {{{head}, 'issue': issue, {tail}}}")
+    out.line("trust = line.trust")
+    out.line("if trust is not None: v['trust'] = trust")
+    if unknown.text:
+        out.line(
+            f"if {unknown.present}: v['unknown'] = {unknown.text}"
+            if unknown.present
+            else f"v['unknown'] = {unknown.text}"
+        )
+    return "v"
+
+
+def _generic(writer: ExpressionWriter, families: tuple[Family, ...]) -> str:
+    """The expression of the list of families."""
+    out = writer.out
+    tests = [(family.name, writer.conditions(family.when)) for family in families]
+    if all(test in ("", None) for _, test in tests):
+        names = [name for name, test in tests if test is not None]
+        return out.constant(orjson.Fragment(orjson.dumps(names)), "FAMILIES")
+    out.line("generic = []")
+    for name, test in tests:
+        if test is not None:
+            out.line(f"if {test}: generic.append({name!r})" if test else f"generic.append({name!r})")
+    return "generic"
+
+
+def _unknown(writer: ExpressionWriter, rule: Rule) -> Value:
+    """The expression of what is not known, and the test that anything is."""
+    out = writer.out
+    schema = writer.schema
+    known_trust = out.constant(header_unknowns(schema, trust_is_known=True), "UNKNOWN")
+    no_trust = out.constant(header_unknowns(schema, trust_is_known=False), "UNKNOWN")
+    static = f"{no_trust} if line.trust is None else {known_trust}"
+    if not rule.unknown:
+        return Value("(" + static + ")", "line.trust is None" if schema == 3 else "")
+    out.line(f"unknown = {static}")
+    for entry in rule.unknown:
+        value = writer.read(entry.path)
+        if value.never or not value.present:
+            continue
+        with out.block(f"if not ({value.present}):"):
+            reason = _reason(writer, entry.reason)
+            out.line(f"unknown = {{**unknown, {entry.name!r}: {reason}}}")
+    return Value("dict(sorted(unknown.items()))", "unknown")
+
+
+def _reason(writer: ExpressionWriter, parts: tuple[Constant | Source, ...]) -> str:
+    """The name that holds the first reason that is present, bounded."""
+    out = writer.out
+    name = out.fresh("why")
+    out.line(f"{name} = None")
+    for part in parts:
+        if isinstance(part, Constant):
+            out.line(f"if {name} is None: {name} = {part.value!r}")
+            break
+        value = writer.read(part.path)
+        if not value.never:
+            guard = f" and {value.present}" if value.present else ""
+            out.line(f"if {name} is None{guard}: {name} = {value.text}[:{LONGEST_EXCERPT_SCALARS}]")
+    return name

@@ -17,10 +17,16 @@ from vinaya_bridge.log.precise import InvalidValueError, Structurer
 from vinaya_bridge.log.quick import QuickReader
 from vinaya_bridge.log.redaction import may_hold_secret, redact_id, redact_record
 from vinaya_bridge.log.rules import RUN_ID_PATTERN
-from vinaya_bridge.log.text import Json, NestedTooDeepError, lone_surrogate, parse
+from vinaya_bridge.log.text import Json, NestedTooDeepError, NotJsonError, lone_surrogate, parse
 
 _REMEMBERED: Final = 4096
 """How many run ids and CLI versions are remembered, each."""
+
+_SCHEMA_IS: Final = {
+    "$": "expected an object",
+    "$.meta": "expected an object",
+    "$.meta.schema": "expected a number",
+}
 
 _WHITE_SPACE: Final = b" \t\r\n"
 
@@ -220,14 +226,14 @@ class Reader:
             value = parse(text)
         except NestedTooDeepError as fault:
             value, too_deep = fault.shallow, True
-        except ValueError:
-            return Refused(codes.NOT_JSON, "$", "not valid JSON")
+        except NotJsonError as fault:
+            return Refused(codes.NOT_JSON, "$", fault.reason)
         return self._classify(value, too_deep=too_deep)
 
     def _classify(self, value: Json, *, too_deep: bool) -> Verdict:
         schema = _schema(value)
         if isinstance(schema, str):
-            return _refused(codes.NO_SCHEMA, schema, "expected a number", value)
+            return _refused(codes.NO_SCHEMA, schema, _SCHEMA_IS[schema], value)
         value = cast(dict[str, Json], value)
         surrogate = lone_surrogate(value)
         if surrogate is not None:
@@ -299,7 +305,7 @@ def _lenient(raw: bytes) -> Json:
     """What can be read of a line that is not UTF-8, only to name it; a name that was damaged is left out."""
     try:
         value = parse(raw.decode(errors="replace"))
-    except (ValueError, NestedTooDeepError):
+    except (NotJsonError, NestedTooDeepError):
         return None
     meta = value.get("meta") if isinstance(value, dict) else None
     if isinstance(meta, dict):

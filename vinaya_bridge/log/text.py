@@ -17,6 +17,19 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _LONGEST_INTEGER: Final = 309
 
 
+class NotJsonError(Exception):
+    """
+    Raised for a text that is not one JSON value.
+
+    Args:
+        reason: What is wrong, with a place in characters from the start of the text, never with a piece of it.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class NestedTooDeepError(Exception):
     """
     Raised for a text that nests deeper than the parser goes.
@@ -38,7 +51,7 @@ def _integer(text: str) -> int | float:
 
 
 def _no_constant(_name: str) -> NoReturn:
-    raise ValueError("NaN and Infinity are not JSON")
+    raise NotJsonError("NaN and Infinity are not JSON")
 
 
 def parse(text: str) -> Json:
@@ -54,18 +67,18 @@ def parse(text: str) -> Json:
         Its value.
 
     Raises:
-        ValueError: It is not one JSON value.
+        NotJsonError: It is not one JSON value.
         NestedTooDeepError: It nests deeper than the parser goes.
     """
     decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)
-    body = text.strip(" \t\r\n")
     try:
-        value: Json
-        value, end = decoder.raw_decode(body)
+        value: Json = decoder.decode(text)
     except RecursionError:
-        raise NestedTooDeepError(_shallow(body)) from None
-    if end != len(body):
-        raise ValueError("something follows the value")
+        raise NestedTooDeepError(_shallow(text)) from None
+    except json.JSONDecodeError as fault:
+        if fault.pos >= len(text.rstrip()) or fault.msg.startswith("Unterminated"):
+            raise NotJsonError("it ends before its JSON value does") from None
+        raise NotJsonError(f"not JSON at character {fault.pos}") from None
     return value
 
 
@@ -86,7 +99,7 @@ def _shallow(text: str) -> Json:
     kept.append(text[position:] if depth < DEPTH_KEPT else "")
     try:
         return parse("".join(kept))
-    except ValueError:
+    except NotJsonError:
         return None
 
 

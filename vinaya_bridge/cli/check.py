@@ -1,0 +1,77 @@
+"""``vinaya-bridge check``."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+
+import click
+import orjson
+
+from vinaya_bridge.files import LogFile, Notice, discover, printable
+from vinaya_bridge.lines import read_lines
+from vinaya_bridge.log.check import CheckedLine, check_lines
+from vinaya_bridge.log.codes import CODES
+from vinaya_bridge.log.line import Reader
+
+_TITLES = {code.id: code.title for code in CODES}
+
+
+@click.command()
+@click.argument("inputs", metavar="IN...", nargs=-1, required=True, type=click.Path(path_type=str))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line of the log.")
+@click.option("--strict", is_flag=True, help="Exit with 1 when a line was refused.")
+@click.pass_context
+def check(context: click.Context, inputs: tuple[str, ...], *, as_json: bool, strict: bool) -> None:
+    """
+    Say what is wrong with the lines of log files.
+
+    IN is a directory that is searched at any depth, or a single file. Only what is wrong is printed, with its place and
+    reason, and then one line that counts. No value of a line is ever shown.
+    """
+    found = discover(inputs)
+    counts: Counter[str] = Counter()
+    codes: Counter[str] = Counter()
+    notices = list(found.notices)
+    for row in _rows(found.files, notices):
+        counts[row.status] += 1
+        if as_json:
+            click.echo(orjson.dumps(row.to_json()))
+        elif row.code is not None:
+            codes[row.code] += 1
+            _say(row, is_first=codes[row.code] == 1)
+    for notice in notices:
+        click.echo(printable(f"{notice.code.id} {notice.name}: {notice.message}"), err=True)
+    if not as_json:
+        _say_summary(counts, len(found.files), inputs)
+    nothing_valid = counts.total() > counts["blank"] and not counts["event"]
+    if notices or nothing_valid or (strict and counts["refused"]):
+        context.exit(1)
+
+
+def _rows(files: list[LogFile], notices: list[Notice]) -> Iterator[CheckedLine]:
+    reader = Reader()
+    for file in files:
+        lines = read_lines(file, digest=False)
+        yield from check_lines(reader, file.name, lines)
+        if lines.fault is not None:
+            notices.append(lines.fault)
+
+
+def _say(row: CheckedLine, *, is_first: bool) -> None:
+    """Print one refused line; what its code means and where to read more with the first of its kind."""
+    name = f" ({row.kind} {row.event})" if row.event is not None else ""
+    click.echo(printable(f"{row.file}:{row.line}: {row.code} {row.path}: {row.reason}{name}"))
+    if is_first:
+        click.echo(f"  {_TITLES[row.code or '']}; try: vinaya-bridge explain {row.code}")
+
+
+def _say_summary(counts: Counter[str], files: int, inputs: tuple[str, ...]) -> None:
+    plural = "" if files == 1 else "s"
+    click.echo(
+        f"{counts.total():,} lines in {files:,} file{plural}: {counts['event']:,} events, "
+        f"{counts['unknown_version']:,} of unknown versions, {counts['refused']:,} refused, {counts['blank']:,} blank"
+    )
+    if counts["refused"]:
+        click.echo(f"for programs: vinaya-bridge check --json {printable(shlex.join(inputs))}")

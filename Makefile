@@ -27,3 +27,24 @@ lint: $(STAMP)  ## format, lint and types
 format: $(STAMP)  ## put the code in its format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+demo: $(STAMP)  ## convert a real log, prove the result, show where to look
+	@rm -rf demo-out
+	@$(BIN)/python -c 'print("\nA loop of two rounds, as the harness logged it: fixtures/green-in-two-rounds/in\n")'
+	$(BIN)/vinaya-bridge convert fixtures/green-in-two-rounds/in -o demo-out
+	@echo
+	$(BIN)/vinaya-bridge verify demo-out --against fixtures/green-in-two-rounds/in
+	@echo
+	$(BIN)/ethogram runs demo-out/runs
+	@echo
+	@echo "Look at demo-out/runs/*/events.jsonl (the events) and demo-out/report.json (the ledger)."
+	@echo "Then try it on your own logs: $(BIN)/vinaya-bridge convert ~/.vinaya -o out"
+
+bench: $(STAMP)  ## cost and scale, as ratios within one run
+	$(BIN)/python -m benchmarks
+
+soak: $(STAMP)  ## the long form of the tests that kill and restart
+	SOAK=1 $(BIN)/python -m pytest -q tests/tail
+
+clean:  ## remove what make made
+	rm -rf $(VENV) demo-out .mypy_cache .ruff_cache .pytest_cache .hypothesis

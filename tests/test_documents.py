@@ -1,0 +1,65 @@
+"""The documents say what happens: their console blocks are run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENTS = ("README.md",)
+
+
+def console_blocks(text: str) -> list[list[tuple[str, str]]]:
+    """Each console block as commands with the output that is promised."""
+    blocks = []
+    for block in BLOCK.findall(text):
+        steps: list[tuple[str, str]] = []
+        for line in block.splitlines(keepends=True):
+            if line.startswith("$ "):
+                steps.append((line[2:].rstrip("\n"), ""))
+            elif steps:
+                command, output = steps[-1]
+                steps[-1] = (command, output + line)
+        blocks.append(steps)
+    return blocks
+
+
+def as_pattern(output: str) -> str:
+    """The promised output as a pattern: a line of ``...`` stands for any lines, ``…`` for any text in a line."""
+    parts = []
+    for line in output.splitlines(keepends=True):
+        parts.append("(?:.*\n)*?" if line.strip() == "..." else re.escape(line).replace("…", "[^\n]*"))
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_console_block_of_a_document_does_what_it_says(name: str, repository: Path, tmp_path: Path) -> None:
+    blocks = console_blocks((repository / name).read_text("utf-8"))
+    assert sum(len(steps) for steps in blocks) >= 3
+    shutil.copytree(repository / "fixtures", tmp_path / "fixtures")
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "100",
+        "LC_ALL": "C.UTF-8",
+    }
+    for command, promised in (step for steps in blocks for step in steps):
+        if command.startswith("make "):
+            continue  # what runs these tests
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert re.fullmatch(as_pattern(promised), done.stdout), f"$ {command}\n{done.stdout}"

@@ -1,0 +1,85 @@
+"""The ``vinaya-bridge`` command: each command parses its options and makes one library call."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from vinaya_bridge.errors import BridgeError, ConfigurationError, InputError, SinkError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "convert": ("vinaya_bridge.cli.convert", "Convert log directories into runs."),
+    "check": ("vinaya_bridge.cli.check", "Say what is wrong with the lines of log files."),
+    "verify": ("vinaya_bridge.cli.verify", "Prove that an output is whole."),
+    "usage": ("vinaya_bridge.cli.usage", "Add up token use by the Log's own rules."),
+    "status": ("vinaya_bridge.cli.status", "Say which loops run, are done, or went quiet."),
+    "mapping": ("vinaya_bridge.cli.mapping", "Check, show, compare and test mappings."),
+    "explain": ("vinaya_bridge.cli.explain", "Explain a code, a line or an event."),
+}
+"""Each command with its module and its short help: a module is imported only when its command is used."""
+
+EXIT_CODES: tuple[tuple[type[BridgeError], int], ...] = (
+    (InputError, 1),
+    (ConfigurationError, 2),
+    (SinkError, 3),
+)
+_INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used: the help of the whole needs none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which a person meets them."""
+        return [*COMMANDS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
+        assert isinstance(command, click.Command)  # noqa: S101 - a fault of ours, not a user's
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the list of commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, short_help) for name, (_, short_help) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="vinaya-bridge", message="%(prog)s %(version)s")
+def cli() -> None:
+    """
+    Read the Vinaya Log and emit ethogram events.
+
+    Every line is accounted for: converted, or counted and kept with the reason. Start with
+
+      vinaya-bridge convert LOGS -o OUT
+    """
+
+
+def main() -> NoReturn:
+    """Run the command; no fault reaches a person as a traceback."""
+    try:
+        result = cli.main(prog_name="vinaya-bridge", standalone_mode=False)
+    except BridgeError as error:
+        click.echo(str(error), err=True)
+        click.echo(f"  more: vinaya-bridge explain {error.code.id}", err=True)
+        sys.exit(next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1))
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("\nstopped; the same command goes on where this one was", err=True)
+        sys.exit(_INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    sys.exit(result if isinstance(result, int) else 0)

@@ -1,0 +1,105 @@
+"""``vinaya-bridge convert``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import click
+import orjson
+
+from vinaya_bridge.cli.words import say_summary
+from vinaya_bridge.convert import ConvertOptions, Progress
+from vinaya_bridge.convert import convert as convert_logs
+
+
+@click.command()
+@click.argument(
+    "inputs", metavar="IN...", nargs=-1, required=True, type=click.Path(path_type=str, allow_dash=True)
+)
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="The output directory.")
+@click.option(
+    "--mapping", default="core", show_default=True, metavar="NAME|FILE", help="The mapping to apply."
+)
+@click.option(
+    "--mapping-overlay",
+    "overlays",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A mapping file whose rules replace single ones. May be repeated.",
+)
+@click.option(
+    "--clock",
+    default="wall",
+    show_default=True,
+    type=click.Choice(["wall", "source"]),
+    help="Whether an event's ts is the time of writing or that of its line.",
+)
+@click.option(
+    "--origin",
+    default="ids",
+    show_default=True,
+    type=click.Choice(["ids", "full"]),
+    help="Whether events name their line or carry it whole, so that the log can be restored.",
+)
+@click.option("--include-selftest", is_flag=True, help="Convert the producer's own self-test lines too.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with 1 when a line was refused, conflicting, late or unknown."
+)
+@click.option("--quiet", is_flag=True, help="Print nothing but faults.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.pass_context
+def convert(
+    context: click.Context,
+    inputs: tuple[str, ...],
+    out: Path,
+    mapping: str,
+    overlays: tuple[Path, ...],
+    clock: Literal["wall", "source"],
+    origin: Literal["ids", "full"],
+    *,
+    include_selftest: bool,
+    strict: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """
+    Convert log directories and files into runs.
+
+    IN is a directory that is searched at any depth, a single file, or - for standard input. What OUT holds already
+    is never repeated: the same command, given again, adds only what is new.
+    """
+    options = ConvertOptions(
+        mapping=mapping,
+        overlays=overlays,
+        stamp=clock,
+        origin=origin,
+        include_selftest=include_selftest,
+        command=sys.argv[1:],
+    )
+    with _progress(quiet=quiet) as progress:
+        report = convert_logs(inputs, out, options, progress=progress, stdin=sys.stdin.buffer)
+    if as_json:
+        click.echo(orjson.dumps(report.data, option=orjson.OPT_INDENT_2))
+    elif not quiet:
+        say_summary(report, out, inputs)
+    context.exit(report.exit_code(strict=strict))
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Progress]:
+    """A bar by bytes on a terminal, nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _done_bytes, _total_bytes: None
+        return
+    bar = click.progressbar(length=1, label="reading", file=sys.stderr)
+
+    def advance(done_bytes: int, total_bytes: int) -> None:
+        bar.length = max(1, total_bytes)
+        bar.update(done_bytes - bar.pos)
+
+    with bar:
+        yield advance

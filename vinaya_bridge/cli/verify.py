@@ -1,0 +1,68 @@
+"""``vinaya-bridge verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import orjson
+
+from vinaya_bridge.cli.words import printable, row
+from vinaya_bridge.verify import Verification
+from vinaya_bridge.verify import verify as verify_output
+
+_MOST_SHOWN = 50
+
+
+@click.command()
+@click.argument("out", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--against",
+    "against",
+    multiple=True,
+    metavar="IN",
+    type=click.Path(exists=True, path_type=str),
+    help="Read this input again and hold each line of it against OUT. May be repeated.",
+)
+@click.argument("more", metavar="[IN]...", nargs=-1, type=click.Path(exists=True, path_type=str))
+@click.option("--mapping", metavar="NAME|FILE", help="The mapping of OUT, where its report does not name it.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.pass_context
+def verify(
+    context: click.Context,
+    out: Path,
+    against: tuple[str, ...],
+    more: tuple[str, ...],
+    mapping: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """
+    Prove that OUT is whole: by itself, or against the log it was made from.
+
+    Further inputs may follow the first: verify OUT --against LOGS MORE-LOGS. Exits with 1 when anything is wrong.
+    """
+    if more and not against:
+        raise click.UsageError("inputs to compare with are given after --against")
+    found = verify_output(out, [*against, *more], mapping=mapping)
+    if as_json:
+        click.echo(orjson.dumps(found.data(), option=orjson.OPT_INDENT_2))
+    else:
+        _say(found, out)
+    context.exit(0 if found.proven else 1)
+
+
+def _say(found: Verification, out: Path) -> None:
+    for finding in found.findings[:_MOST_SHOWN]:
+        click.echo(f"{finding.code.id} {printable(finding.place)}: {printable(finding.message)}")
+    if len(found.findings) > _MOST_SHOWN:
+        click.echo(f"and {len(found.findings) - _MOST_SHOWN:,} more: see --json")
+    if found.findings:
+        row("wrong", f"{len(found.findings):,}; each code is explained by vinaya-bridge explain CODE")
+    else:
+        row("proven", str(out))
+    row("runs", f"{found.runs:,} with {found.events:,} events of {found.identities:,} lines")
+    row("kept", f"{found.kept:,}")
+    if found.lines:
+        terms = ", ".join(f"{count:,} {term.replace('_', ' ')}" for term, count in found.lines.items())
+        row("against", terms)

@@ -1,0 +1,217 @@
+"""What is kept byte for byte: lines that gave no events, and where each of them lay (design, section 5)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import orjson
+from attrs import asdict, frozen
+
+INDEX_NAME = "index.jsonl"
+_FILES = {
+    "unknown_version": "unknown-version.ndjson",
+    "refused": "refused.ndjson",
+    "conflict": "refused.ndjson",
+    "late": "refused.ndjson",
+}
+_ORIGIN_FILE = "origin.ndjson"
+
+
+@frozen
+class KeptRow:
+    """
+    Where a kept line lay and why it is kept.
+
+    Args:
+        file: Name of the input file, relative to the argument it was reached through.
+
+        line: Number of the physical line, from 1.
+
+        offset: Of the line or piece in the uncompressed file, in bytes.
+
+        length: In bytes, without the newline.
+
+        sha256: Of these bytes, hex.
+
+        why: ``refused``, ``conflict``, ``late`` or ``unknown_version``; with ``--origin full`` also ``unmapped``,
+            ``self_test``, ``pending`` or ``origin``.
+
+        code: Of the fault, or None.
+
+        path: Of the field at fault, as ``$.path``, or None.
+
+        reason: What is wrong, without any value; or None.
+
+        kept_offset: Where the bytes stand in the kept file.
+    """
+
+    file: str
+    line: int
+    offset: int
+    length: int
+    sha256: str
+    why: str
+    code: str | None
+    path: str | None
+    reason: str | None
+    kept_offset: int
+
+    def key(self) -> bytes:
+        """Return what makes two rows the same: the place, the bytes and the reason for keeping them."""
+        place = f"{self.file}\0{self.line}\0{self.offset}\0{self.sha256}\0{self.why}"
+        return hashlib.blake2b(place.encode("utf-8", "surrogateescape"), digest_size=12).digest()
+
+
+def kept_file_name(why: str) -> str:
+    """Return the name of the file that holds the lines kept for this reason."""
+    return _FILES.get(why, _ORIGIN_FILE)
+
+
+class KeptStore:
+    """
+    The kept lines of an output directory; adding a line that is there already, from the same place, does nothing.
+
+    Opening it mends what a killed process left: a row without its bytes, and bytes without their row, are cut off.
+    Its memory grows by about a hundred bytes a kept line.
+
+    Args:
+        folder: ``OUT/kept``; made when the first line is added.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._streams: dict[str, BinaryIO] = {}
+        self._ends: dict[str, int] = {}
+        self._known: set[bytes] = set()
+        if folder.is_dir():
+            self._mend()
+
+    def _mend(self) -> None:
+        whole = 0
+        names = {*_FILES.values(), _ORIGIN_FILE}
+        sizes = {
+            name: (self._folder / name).stat().st_size for name in names if (self._folder / name).exists()
+        }
+        for row, end in _rows_with_end(self._folder / INDEX_NAME):
+            name = kept_file_name(row.why)
+            if row.kept_offset + row.length + 1 > sizes.get(name, 0):
+                break
+            self._known.add(row.key())
+            self._ends[name] = max(self._ends.get(name, 0), row.kept_offset + row.length + 1)
+            whole = end
+        for name in (INDEX_NAME, *sizes):
+            path = self._folder / name
+            end = whole if name == INDEX_NAME else self._ends.get(name, 0)
+            if path.exists() and path.stat().st_size > end:
+                os.truncate(path, end)
+
+    def add(
+        self,
+        raw: bytes,
+        *,
+        file: str,
+        line: int,
+        offset: int,
+        why: str,
+        code: str | None = None,
+        path: str | None = None,
+        reason: str | None = None,
+    ) -> KeptRow | None:
+        """
+        Keep one line or piece of a line.
+
+        Args:
+            raw: Its bytes, without the newline.
+
+            file: Name of the input file.
+
+            line: Number of the physical line, from 1.
+
+            offset: In bytes, in the uncompressed file.
+
+            why: See `KeptRow`.
+
+            code: Of the fault.
+
+            path: Of the field at fault.
+
+            reason: What is wrong, without any value.
+
+        Returns:
+            The row, or None when this line was kept before.
+        """
+        name = kept_file_name(why)
+        row = KeptRow(
+            file=file,
+            line=line,
+            offset=offset,
+            length=len(raw),
+            sha256=hashlib.sha256(raw).hexdigest(),
+            why=why,
+            code=code,
+            path=path,
+            reason=reason,
+            kept_offset=self._ends.get(name, 0),
+        )
+        key = row.key()
+        if key in self._known:
+            return None
+        self._known.add(key)
+        self._write(name, raw + b"\n")
+        self._write(INDEX_NAME, orjson.dumps(asdict(row)) + b"\n")
+        return row
+
+    def _write(self, name: str, data: bytes) -> None:
+        stream = self._streams.get(name)
+        if stream is None:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self._folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            stream = self._streams[name] = os.fdopen(descriptor, "ab", buffering=1 << 16)
+        stream.write(data)
+        if name != INDEX_NAME:
+            self._ends[name] = self._ends.get(name, 0) + len(data)
+
+    def sync(self) -> None:
+        """Make what was added durable, the bytes before the index that names them."""
+        for name in sorted(self._streams, key=lambda name: name == INDEX_NAME):
+            self._streams[name].flush()
+            os.fdatasync(self._streams[name].fileno())
+
+    def close(self) -> None:
+        """Write out and close the files."""
+        for name in sorted(self._streams, key=lambda name: name == INDEX_NAME):
+            self._streams[name].close()
+        self._streams.clear()
+
+
+def kept_rows(folder: Path) -> Iterator[KeptRow]:
+    """
+    Yield the rows of a folder of kept lines; a torn last row is left out.
+
+    Args:
+        folder: ``OUT/kept``; it need not exist.
+    """
+    for row, _ in _rows_with_end(folder / INDEX_NAME):
+        yield row
+
+
+def _rows_with_end(path: Path) -> Iterator[tuple[KeptRow, int]]:
+    try:
+        stream = path.open("rb")
+    except FileNotFoundError:
+        return
+    with stream:
+        end = 0
+        for raw in stream:
+            if not raw.endswith(b"\n"):
+                return
+            end += len(raw)
+            try:
+                row = KeptRow(**orjson.loads(raw))
+            except (orjson.JSONDecodeError, TypeError):
+                return
+            yield row, end

@@ -1,0 +1,277 @@
+"""Scan: from a physical line to entries, and to what is set aside and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from attrs import frozen
+
+from vinaya_bridge.entry import Act, Entry, Opening, Place
+from vinaya_bridge.ledger import Term
+from vinaya_bridge.lines import PhysicalLine
+from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion
+from vinaya_bridge.log.codes import OVER_BOUND, UNSAFE_INTEGER
+from vinaya_bridge.mapping import CompiledMapping
+from vinaya_bridge.mapping.emit import Emit, OverBound
+from vinaya_bridge.naming import dispatch_run_id, escape, main_run_id
+from vinaya_bridge.reading import read_pieces
+from vinaya_bridge.relay import REFUSED_TYPE, UNKNOWN_VERSION_TYPE, Refusal, line_digest
+
+SELF_TEST_OPERATION = "log.selftest"
+"""Vinaya Log reference, Reading rules: Self-test."""
+
+_MAX_SAFE_SEQ = 2**53 - 1
+_LOOP_ENDS = {
+    "cancelled": Act.CANCELLED,
+    "driver_exited": Act.DRIVER_EXITED,
+    "journal_finalized": Act.JOURNAL_FINALIZED,
+}
+_DISPATCH_ACTS = (Act.DISPATCHED, Act.DISPATCH_ENDED)
+
+
+class Aside(NamedTuple):
+    """
+    A line, or a piece of one, that gives no events.
+
+    Args:
+        term: What became of it.
+
+        place: Where it lies.
+
+        raw: Its bytes.
+
+        code: Of the fault, or None.
+
+        path: Of the field at fault, or None.
+
+        reason: What is wrong, without any value; or None.
+
+        refusal: What the bridge's own run tells of it, or None.
+    """
+
+    term: Term
+    place: Place
+    raw: bytes
+    code: str | None = None
+    path: str | None = None
+    reason: str | None = None
+    refusal: Refusal | None = None
+
+
+class Scanned(NamedTuple):
+    """
+    An event line that was read and mapped.
+
+    Args:
+        entry: What placing it needs.
+
+        line: The line as it was read, for the report's counts.
+    """
+
+    entry: Entry
+    line: EventLine
+
+
+@frozen
+class ScanOptions:
+    """
+    What to make of lines that not everyone wants.
+
+    Args:
+        include_selftest: Whether the producer's own self-test lines are events like any other.
+
+        whole_lines: Whether the first event of a line carries the whole line.
+    """
+
+    include_selftest: bool = False
+    whole_lines: bool = False
+
+
+class Scanner:
+    """
+    Reads lines and maps them; keeps nothing between lines.
+
+    Args:
+        reader: Reads a line.
+
+        mapping: Makes events of it.
+
+        options: What to make of lines that not everyone wants.
+    """
+
+    def __init__(self, reader: Reader, mapping: CompiledMapping, options: ScanOptions) -> None:
+        self._reader = reader
+        self._drafts = mapping.drafts
+        self._unmapped = mapping.unmapped
+        self._options = options
+
+    def scan(self, line: PhysicalLine, file: int) -> Iterator[Scanned | Aside]:
+        """
+        Read one physical line.
+
+        Args:
+            line: The line.
+
+            file: Index of its file.
+
+        Yields:
+            What became of each of its pieces; nearly always there is one.
+        """
+        for verdict, raw, offset in read_pieces(self._reader, line):
+            place = Place(file, line.number, offset, len(raw))
+            if isinstance(verdict, EventLine):
+                yield self._event(verdict, place, raw)
+            else:
+                yield self._aside(verdict, place, raw)
+
+    def _aside(self, verdict: Blank | UnknownVersion | Refused | None, place: Place, raw: bytes) -> Aside:
+        if verdict is None:
+            return Aside(Term.PENDING, place, raw)
+        if isinstance(verdict, Blank):
+            return Aside(Term.BLANK, place, raw)
+        if isinstance(verdict, UnknownVersion):
+            refusal = Refusal(
+                UNKNOWN_VERSION_TYPE,
+                None,
+                line_digest(raw),
+                "unknown",
+                schema=str(verdict.schema),
+            )
+            return Aside(
+                Term.UNKNOWN_VERSION, place, raw, reason="its header version is not known", refusal=refusal
+            )
+        return self._refused(
+            raw,
+            place,
+            verdict.code.id,
+            verdict.path,
+            verdict.reason,
+            source_run="unknown" if verdict.run is None else main_run_id(verdict.run),
+            source_type=_name(verdict.kind, verdict.event),
+        )
+
+    def _refused(
+        self,
+        raw: bytes,
+        place: Place,
+        code: str,
+        path: str,
+        reason: str,
+        *,
+        source_run: str = "unknown",
+        source_type: str | None = None,
+    ) -> Aside:
+        refusal = Refusal(
+            REFUSED_TYPE,
+            "malformed",
+            line_digest(raw),
+            source_run,
+            source_type=source_type,
+            code=code,
+            detail=f"{path}: {reason}",
+        )
+        return Aside(Term.REFUSED, place, raw, code, path, reason, refusal)
+
+    def _event(self, line: EventLine, place: Place, raw: bytes) -> Scanned | Aside:
+        record = line.record
+        main_run = main_run_id(line.main_run)
+        name = f"{line.kind}.{line.event}"
+        act, effect = self._act(line), ""
+        if act in _DISPATCH_ACTS:
+            effect = escape(record.effect_id)
+        emits: list[Emit] = []
+        if record.meta.seq > _MAX_SAFE_SEQ:
+            return self._refused(
+                raw,
+                place,
+                UNSAFE_INTEGER.id,
+                "$.meta.seq",
+                "a whole number beyond 2^53-1 cannot be carried",
+                source_run=main_run,
+                source_type=name,
+            )
+        if act < Act.UNMAPPED:
+            drafts = self._drafts(line)
+            if isinstance(drafts, OverBound):
+                run = dispatch_run_id(main_run, effect, 1) if act in _DISPATCH_ACTS else main_run
+                return _over_bound(drafts, raw, place, run, name, record.meta.seq)
+            emits = drafts
+        entry = Entry(
+            line.identity,
+            line.digest,
+            main_run,
+            line.process,
+            record.meta.seq,
+            line.instant_us,
+            record.meta.ts,
+            name,
+            act,
+            effect,
+            _opening(line),
+            emits,
+            place,
+        )
+        return Scanned(entry, line)
+
+    def _act(self, line: EventLine) -> Act:
+        kind, event = line.kind, line.event
+        if (
+            kind == "operation"
+            and line.record.operation == SELF_TEST_OPERATION
+            and not self._options.include_selftest
+        ):
+            return Act.SELF_TEST
+        if self._unmapped(kind, event) is not None:
+            return Act.UNMAPPED
+        if kind == "dev_review_loop":
+            if event == "driver_exited" and line.record.reason == "reexec":
+                return Act.LOOP
+            return _LOOP_ENDS.get(event, Act.LOOP)
+        if kind == "dispatch":
+            return Act.DISPATCHED if event == "dispatched" else Act.DISPATCH_ENDED
+        return Act.OTHER
+
+
+def _over_bound(fault: OverBound, raw: bytes, place: Place, run: str, name: str, seq: int) -> Aside:
+    """A line of which an event would break the protocol: refused before any of them is appended."""
+    details = fault.details
+    refusal = Refusal(
+        REFUSED_TYPE,
+        "over_bound",
+        line_digest(raw),
+        run,
+        source_type=name,
+        code=OVER_BOUND.id,
+        field=fault.path,
+        count=getattr(details, "count", None) or getattr(details, "bytes", None),
+        max=getattr(details, "max", None),
+        seq=seq,
+    )
+    reason = f"its event {fault.type} would be over a bound of the protocol"
+    return Aside(Term.REFUSED, place, raw, OVER_BOUND.id, fault.path, reason, refusal)
+
+
+def _name(kind: str | None, event: str | None) -> str | None:
+    return None if kind is None or event is None else f"{kind}.{event}"
+
+
+def _opening(line: EventLine) -> Opening:
+    """What a start implied by this line would say (design, section 4: Start)."""
+    record = line.record
+    meta = record.meta
+    actor_id = getattr(meta, "actor_id", None)
+    work = getattr(meta, "work", None)
+    issue = record.subject.issue
+    work_order = (None if work is None else work.ref) or (None if issue is None else str(int(issue)))
+    runtime = getattr(meta, "runtime", None)
+    is_dispatch = line.kind == "dispatch"
+    in_loop = line.kind == "dev_review_loop" or meta.host == "loop" or line.main_run != meta.run_id
+    return Opening(
+        "loop" if in_loop else "session",
+        record.target_role if is_dispatch else (actor_id or record.subject.role),
+        (runtime or "vinaya") if is_dispatch else "vinaya",
+        meta.repo,
+        work_order,
+        record.model if is_dispatch else None,
+    )

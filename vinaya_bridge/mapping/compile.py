@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import CodeType
 
+import orjson
 from msgspec import UNSET
 
 from vinaya_bridge.log.line import EventLine
@@ -18,7 +19,7 @@ from vinaya_bridge.mapping.expressions import ExpressionWriter, ObjectWriter, Va
 from vinaya_bridge.mapping.provenance import write_block
 from vinaya_bridge.mapping.source_text import SourceText
 from vinaya_bridge.mapping.table import EmitRule, Rule
-from vinaya_bridge.mapping.terms import Condition, Template
+from vinaya_bridge.mapping.terms import Condition, EngineValue, FirstOf, Template, Term
 
 Drafter = Callable[[EventLine], "list[Emit] | OverBound"]
 """What a rule becomes: a line in, its events out."""
@@ -32,6 +33,7 @@ _ONLY = {
     ("@agent.started", True): Only.AGENT_STARTED,
     ("@agent.started", False): Only.NOT_AGENT_STARTED,
 }
+STRICT_INTEGERS = orjson.OPT_STRICT_INTEGER
 ENGINE_CONDITIONS = tuple(dict.fromkeys(question for question, _ in _ONLY))
 """What a ``when`` may ask the engine."""
 
@@ -57,7 +59,8 @@ def compile_rule(rule: Rule, schema: int) -> Drafter:
         "rounded": values.rounded,
         "count": values.count,
         "figure_text": values.figure_text,
-        "written": values.written,
+        "dumps": orjson.dumps,
+        "carried": values.carried,
         **constants,
     }
     code: CodeType = compile(text, f"<mapping rule {rule.name}, schema {schema}>", "exec")
@@ -126,9 +129,10 @@ def _write_emit(writer: ExpressionWriter, emit: EmitRule, *, is_first: bool) -> 
 
 def _write_event(writer: ExpressionWriter, emit: EmitRule, *, is_first: bool) -> None:
     out = writer.out
-    out.line("fill = 0")
     payload = ObjectWriter(writer)
     type_text = repr(emit.type_name)
+    if any(map(_may_ask_the_engine, emit.payload.fields)):
+        out.line("fill = 0")
     if isinstance(emit.type, Template):
         type_text = writer.as_name(writer.term(emit.type, payload))
     for name, term in emit.payload.fields:
@@ -137,7 +141,8 @@ def _write_event(writer: ExpressionWriter, emit: EmitRule, *, is_first: bool) ->
     if not is_first:
         out.line("v['part'] = part")
     name = payload.write()
-    out.line(f"data = written({name})")
+    out.line(f"try: data = dumps({name}, None, {STRICT_INTEGERS})")
+    out.line(f"except TypeError: data = carried({name})")
     with out.block(f"if len(data) > {CERTAINLY_BOUNDED_BYTES}:"):
         out.line(f"broken = over_bound({type_text}, data)")
         out.line("if broken is not None: return broken")
@@ -145,3 +150,9 @@ def _write_event(writer: ExpressionWriter, emit: EmitRule, *, is_first: bool) ->
     run, only = int(_RUNS[emit.run]), int(only_of(emit.when))
     out.line(f"events.append(Emit(part, {run}, {type_text}, data, {only}, {fill}))")
     out.line("part += 1")
+
+
+def _may_ask_the_engine(field: tuple[str, Term]) -> bool:
+    """Whether the engine's value is one of a field's alternatives."""
+    term = field[1]
+    return isinstance(term, FirstOf) and any(isinstance(one, EngineValue) for one in term.alternatives)

@@ -9,6 +9,7 @@ import orjson
 from attrs import frozen
 
 from ethogram.canonical import canonical_payload
+from ethogram.vocabulary import MAX_SAFE_INTEGER
 from vinaya_bridge.log.rules import json_name
 from vinaya_bridge.log.shapes import Shape, fields_of
 from vinaya_bridge.mapping.source_text import SourceText
@@ -85,6 +86,14 @@ class ExpressionWriter:
 
     def read(self, path: str) -> Value:
         """Write what is needed to read a path; the value is as the record has it."""
+        known = self.out.remembered(path)
+        if isinstance(known, Value):
+            return known
+        value = self._read(path)
+        self.out.remember(path, value)
+        return value
+
+    def _read(self, path: str) -> Value:
         found = self.resolve(path)
         if found is None:
             return NEVER
@@ -141,11 +150,15 @@ class ExpressionWriter:
 
     def as_name(self, value: Value) -> str:
         """A name that holds the value, None where it is not there."""
-        if not value.present and value.text.isidentifier():
+        if value.text.isidentifier() and value.present in ("", f"{value.text} is not None"):
             return value.text
+        known = self.out.remembered(value)
+        if isinstance(known, str):
+            return known
         name = self.out.fresh()
         guard = f" if {value.present} else None" if value.present else ""
         self.out.line(f"{name} = {value.text}{guard}")
+        self.out.remember(value, name)
         return name
 
     # Terms.
@@ -164,7 +177,7 @@ class ExpressionWriter:
             case Excerpt():
                 return self._excerpt(self.read(term.path), term.path, term.max_scalars, term.flag, sink)
             case Rounded():
-                return self._called("rounded", term.path)
+                return self._whole("rounded", term.path)
             case Count():
                 return self._count(term, sink)
             case FirstOf():
@@ -187,11 +200,15 @@ class ExpressionWriter:
             return NEVER
         if _is_plain(found.shape):
             return value
-        if not value.present:
-            return Value(self._copy(found.shape, value.text))
-        name = self.as_name(value)
-        self.out.line(f"{name} = {self._copy(found.shape, name)} if {name} is not None else None")
-        return Value(name, f"{name} is not None")
+        known = self.out.remembered(("copy", path))
+        if isinstance(known, Value):
+            return known
+        name = self.out.fresh()
+        guard = f" if {value.present} else None" if value.present else ""
+        self.out.line(f"{name} = {self._copy(found.shape, value.text)}{guard}")
+        copied = Value(name, f"{name} is not None" if value.present else "")
+        self.out.remember(("copy", path), copied)
+        return copied
 
     def _lookup(self, term: Lookup) -> Value:
         found = self.resolve(term.path)
@@ -246,62 +263,88 @@ class ExpressionWriter:
             self.out.line(f"{cut} = True")
         return Value(name, f"{name} is not None" if value.present else "")
 
-    def _called(self, function: str, path: str) -> Value:
+    def _whole(self, function: str, path: str) -> Value:
+        """A number made whole by a function, which is spared for one that is a small enough int already."""
         value = self.read(path)
         if value.never:
             return NEVER
+        known = self.out.remembered((function, path))
+        if isinstance(known, Value):
+            return known
+        source = self.as_name(value)
         name = self.out.fresh()
-        guard = f" if {value.present} else None" if value.present else ""
-        self.out.line(f"{name} = {function}({value.text}){guard}")
-        return Value(name, f"{name} is not None")
+        self.out.line(f"{name} = {source}")
+        with self.out.block(f"if type({name}) is not int or not 0 <= {name} <= {MAX_SAFE_INTEGER}:"):
+            guard = f" if {source} is not None else None" if value.present else ""
+            self.out.line(f"{name} = {function}({source}){guard}")
+        whole = Value(name, f"{name} is not None")
+        self.out.remember((function, path), whole)
+        return whole
 
     def _count(self, term: Count, sink: ObjectWriter) -> Value:
-        counted = self._called("count", term.path)
+        counted = self._whole("count", term.path)
         if counted.never or term.text_field is None:
             return counted
-        value = self.read(term.path)
-        text = self.out.fresh()
-        missing = f"{counted.text} is None" + (f" and {value.present}" if value.present else "")
-        self.out.line(f"{text} = figure_text({value.text}) if {missing} else None")
-        sink.beside(term.text_field, Value(text, f"{text} is not None"))
+        source = self.as_name(self.read(term.path))
+        known = self.out.remembered(("text", term.path))
+        if not isinstance(known, Value):
+            text = self.out.fresh()
+            self.out.line(f"{text} = None")
+            with self.out.block(f"if {counted.text} is None and {source} is not None:"):
+                self.out.line(f"{text} = figure_text({source})")
+            known = Value(text, f"{text} is not None")
+            self.out.remember(("text", term.path), known)
+        sink.beside(term.text_field, known)
         return counted
 
     def _first_of(self, term: FirstOf, sink: ObjectWriter) -> Value:
+        key = tuple(map(_without_place, term.alternatives))
+        known = self.out.remembered(key)
+        if isinstance(known, Value):
+            return known
         result = self.out.fresh("first")
-        self.out.line(f"{result} = None")
         certain = self._alternatives(term.alternatives, result, sink)
-        return Value(result, "" if certain else f"{result} is not None")
+        value = Value(result, "" if certain else f"{result} is not None")
+        # An alternative that writes beside itself, or tells the engine something, has to be written again.
+        if all(isinstance(one, Constant | Source | Lookup | Rounded) for one in term.alternatives):
+            self.out.remember(key, value)
+        return value
 
     def _alternatives(self, terms: Sequence[Term], result: str, sink: ObjectWriter) -> bool:
-        """Write the alternatives, each inside the failure of those before it; true where one always answers."""
+        """Write the alternatives, each where those before it are absent; true where one always answers."""
         if not terms:
+            self.out.line(f"{result} = None")
             return False
         first, rest = terms[0], terms[1:]
         if isinstance(first, EngineValue):
+            self.out.line(f"{result} = None")
             self.out.line(f"fill |= {_FILLS[first.name]}")
             sink.has_late_fill = True
             return False
         value = self.term(first, sink)
         if value.never:
             return self._alternatives(rest, result, sink)
-        guard = f" if {value.present} else None" if value.present else ""
-        self.out.line(f"{result} = {value.text}{guard}")
         if not value.present:
+            self.out.line(f"{result} = {value.text}")
             return True
-        if not rest:
-            return False
-        with self.out.block(f"if {result} is None:"):
-            certain = self._alternatives(rest, result, sink)
-            self.out.line("pass")
-        return certain
+        with self.out.block(f"if {value.present}:"):
+            self.out.line(f"{result} = {value.text}")
+        with self.out.block("else:"):
+            return self._alternatives(rest, result, sink)
 
     def _group(self, group: Group, sink: ObjectWriter) -> Value:
+        key = _without_place(group)
+        known = self.out.remembered(key)
+        if isinstance(known, Value):
+            return known
         inner = ObjectWriter(self, sink)
         for name, term in group.fields:
             inner.add(name, term)
         always = inner.has_certain_field
         name = inner.write()
-        return Value(name, "" if always else name)
+        value = Value(name, "" if always else name)
+        self.out.remember(key, value)
+        return value
 
     # Objects, lists and records of a line, copied.
 
@@ -432,6 +475,20 @@ class ObjectWriter:
             else:
                 out.line(f"{name}[{key!r}] = {value.text}")
         return name
+
+
+def _without_place(term: Term) -> str:
+    """A term as text, the same for two that differ only in where they stand."""
+    return repr(_bare(term))
+
+
+def _bare(value: object) -> object:
+    if isinstance(value, tuple):
+        return tuple(_bare(item) for item in value)
+    if attrs.has(type(value)):
+        fields = attrs.asdict(value, recurse=False)  # type: ignore[arg-type]
+        return (type(value).__name__, *(_bare(item) for name, item in fields.items() if name != "at"))
+    return value
 
 
 def _present(name: str, maybe_none: bool, maybe_unset: bool) -> str:

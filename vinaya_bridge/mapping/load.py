@@ -8,6 +8,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from msgspec import Struct
+
 from vinaya_bridge.errors import ConfigurationError
 from vinaya_bridge.log.line import EventLine
 from vinaya_bridge.log.redaction import redact_json
@@ -39,7 +41,8 @@ class CompiledMapping:
         self.table = table
         self.name = table.name
         self.digest = hashlib.sha256(render(table).encode()).hexdigest()
-        self._drafters: dict[tuple[str, str, int], Drafter] = {}
+        self._by_class: dict[type, Drafter] = {}
+        self._by_name: dict[tuple[str, str, int], Drafter] = {}
 
     def drafts(self, line: EventLine, *, whole_line: bytes | None = None) -> list[Emit] | OverBound:
         """
@@ -54,11 +57,13 @@ class CompiledMapping:
         Returns:
             The events in order, none for an unmapped one; or the first bound that an event would break.
         """
-        record = line.record
-        key = (record.kind, record.event, record.meta.schema)
-        drafter = self._drafters.get(key)
+        record_class = line.record.__class__
+        drafter = self._by_class.get(record_class)
         if drafter is None:
-            drafter = self._drafters[key] = self._compiled(*key)
+            drafter = self._compiled(line.kind, line.event, line.schema)
+            # The reader's structs are of one class an event and schema; the public classes are of one an event.
+            if issubclass(record_class, Struct):
+                self._by_class[record_class] = drafter
         emits = drafter(line)
         if whole_line is None or isinstance(emits, OverBound):
             return emits
@@ -81,8 +86,11 @@ class CompiledMapping:
         return "no rule maps it" if rule is None else rule.unmapped
 
     def _compiled(self, kind: str, event: str, schema: int) -> Drafter:
-        rule = self.table.rules.get((kind, event))
-        return _nothing if rule is None else compile_rule(rule, schema)
+        key = (kind, event, schema)
+        if key not in self._by_name:
+            rule = self.table.rules.get((kind, event))
+            self._by_name[key] = _nothing if rule is None else compile_rule(rule, schema)
+        return self._by_name[key]
 
 
 def _nothing(line: EventLine) -> list[Emit]:

@@ -77,22 +77,21 @@ def write_block(writer: ExpressionWriter, rule: Rule) -> str:
     out = writer.out
     generic = _generic(writer, rule.generic)
     unknown = _unknown(writer, rule)
-    process = ", 'processId': m.process_id" if writer.schema > 1 else ""
     head = f"'digest': line.digest, 'event': {rule.event!r}, 'eventId': line.identity, 'generic': {generic}"
-    tail = f"'kind': {rule.kind!r}, 'part': 0{process}, 'runId': m.run_id, 'schema': {writer.schema}, 'seq': m.seq"
+    tail = f"'kind': {rule.kind!r}, 'part': 0, "
+    if writer.schema > 1:
+        tail += "'processId': m.process_id, "
+    tail += f"'runId': m.run_id, 'schema': {writer.schema}, 'seq': m.seq"
+    if writer.schema > 1:
+        tail += ", 'trust': line.trust"
     out.line("issue = s.issue")
-    with out.block("if issue is None:"):
-        out.line(f"v = {{{head}, {tail}}}")
-    with out.block("else:"):
-        out.line(f"v = {{{head}, 'issue': issue, {tail}}}")
-    out.line("trust = line.trust")
-    out.line("if trust is not None: v['trust'] = trust")
-    if unknown.text:
-        out.line(
-            f"if {unknown.present}: v['unknown'] = {unknown.text}"
-            if unknown.present
-            else f"v['unknown'] = {unknown.text}"
-        )
+    out.line(f"v = {{{head}, {tail}}} if issue is None else {{{head}, 'issue': issue, {tail}}}")
+    if writer.schema == 1:
+        out.line("if trust is not None: v['trust'] = trust")
+    if unknown.present:
+        out.line(f"if {unknown.present}: v['unknown'] = {unknown.text}")
+    elif not unknown.never:
+        out.line(f"v['unknown'] = {unknown.text}")
     return "v"
 
 
@@ -114,11 +113,15 @@ def _unknown(writer: ExpressionWriter, rule: Rule) -> Value:
     """The expression of what is not known, and the test that anything is."""
     out = writer.out
     schema = writer.schema
-    known_trust = out.constant(header_unknowns(schema, trust_is_known=True), "UNKNOWN")
-    no_trust = out.constant(header_unknowns(schema, trust_is_known=False), "UNKNOWN")
-    static = f"{no_trust} if line.trust is None else {known_trust}"
+    always = header_unknowns(schema, trust_is_known=True)
+    static = out.constant(always, "UNKNOWN")
+    if schema == 1:
+        # Only the first schema declares no provenance; an old CLI is of low trust all the same.
+        out.line("trust = line.trust")
+        untrusted = out.constant(header_unknowns(schema, trust_is_known=False), "UNKNOWN")
+        static = f"({untrusted} if trust is None else {static})"
     if not rule.unknown:
-        return Value("(" + static + ")", "line.trust is None" if schema == 3 else "")
+        return Value(static, never=not always)
     out.line(f"unknown = {static}")
     for entry in rule.unknown:
         value = writer.read(entry.path)

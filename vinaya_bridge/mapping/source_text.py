@@ -12,22 +12,30 @@ class SourceText:
     def __init__(self) -> None:
         self.constants: dict[str, object] = {}
         self._lines: list[str] = []
-        self._depth = 0
         self._serial = 0
+        self._written: list[dict[object, object]] = [{}]
 
     def line(self, text: str) -> None:
         """Add a line at the present depth."""
-        self._lines.append("    " * self._depth + text)
+        self._lines.append("    " * (len(self._written) - 1) + text)
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
         """Add a line that opens a block; what follows inside is one deeper."""
         self.line(head)
-        self._depth += 1
+        self._written.append({})
         try:
             yield
         finally:
-            self._depth -= 1
+            self._written.pop()
+
+    def remember(self, key: object, value: object) -> None:
+        """Note what has been written: it holds as far as the present block goes."""
+        self._written[-1][key] = value
+
+    def remembered(self, key: object) -> object | None:
+        """What was noted under a key, in this block or in one around it."""
+        return next((block[key] for block in reversed(self._written) if key in block), None)
 
     def fresh(self, prefix: str = "x") -> str:
         """A name that nothing else has."""

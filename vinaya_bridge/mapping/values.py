@@ -7,9 +7,6 @@ import orjson
 from ethogram.canonical import canonical_payload, format_number
 from ethogram.vocabulary import MAX_SAFE_INTEGER
 
-# A payload is built with its keys in order, so nothing has to be sorted here.
-_OPTIONS = orjson.OPT_STRICT_INTEGER
-
 
 def number(value: float | str | bool) -> object:
     """
@@ -76,20 +73,17 @@ def figure_text(value: float) -> str:
     return str(value) if isinstance(value, int) else format_number(value)
 
 
-def written(payload: dict[str, object]) -> bytes:
+def carried(payload: dict[str, object]) -> bytes:
     """
-    Write a payload whose keys are in order.
+    Write a payload in which orjson met an integer that a reader could not hold exactly.
 
     Args:
         payload: The payload, its numbers made fit with `number`.
 
     Returns:
-        Its canonical form. An integer that a reader could not hold exactly stands there as text.
+        Its canonical form, with such an integer as text.
     """
-    try:
-        return orjson.dumps(payload, option=_OPTIONS)
-    except TypeError:
-        return canonical_payload(_carried(payload))
+    return canonical_payload(_carried(payload))
 
 
 def _carried(value: object) -> object:

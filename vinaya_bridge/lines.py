@@ -32,7 +32,7 @@ from vinaya_bridge.files import (
     reason,
 )
 
-_BOM: Final = b"\xef\xbb\xbf"
+BOM: Final = b"\xef\xbb\xbf"
 
 
 class PhysicalLine(NamedTuple):
@@ -167,9 +167,9 @@ class LineReader:
             yield self._batch(offset, [b"".join(pending)], ended=False)
 
     def _batch(self, offset: int, raws: list[bytes], *, ended: bool) -> LineBatch:
-        if offset == 0 and raws[0].startswith(_BOM):
-            raws[0] = raws[0][len(_BOM) :]
-            offset = len(_BOM)
+        if offset == 0 and raws[0].startswith(BOM):
+            raws[0] = raws[0][len(BOM) :]
+            offset = len(BOM)
         records = [unwrap_rejected(raw) for raw in raws] if self.file.bucket is Bucket.REJECTED else raws
         number = self.lines + 1
         self.lines += len(raws)

@@ -1,0 +1,503 @@
+"""Log directories that grow: every complete line once it is there, and every loss that can be known."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+from vinaya_bridge.content import Compression
+from vinaya_bridge.files import (
+    MISSING,
+    UNREADABLE,
+    Bucket,
+    LogFile,
+    Notice,
+    StreamNames,
+    identities,
+    reason,
+    walk,
+)
+from vinaya_bridge.gaps import BAD_STATE, LOST, REWRITTEN, TORN, Gap, gap_at, loss
+from vinaya_bridge.growing import Change, FollowedLine, GrowingFile
+from vinaya_bridge.positions import (
+    START,
+    Mark,
+    Position,
+    SavedFile,
+    StateError,
+    decode_state,
+    encode_state,
+    end_position,
+    first_line_mark,
+)
+from vinaya_bridge.sealed import SealedFile
+
+_DRAINING: Final = (Bucket.DRAINING, Bucket.SLOT_DRAINING)
+_DRAINING_GRACE_SECONDS: Final = 120.0  # a sender may hold its lock so long (section 6)
+_REMEMBERED_POSITIONS: Final = 1024
+_LEAST_READ_BYTES: Final = 1 << 16
+
+_Key = tuple[int, int]  # device and inode: they name a file only as long as it exists
+
+
+@frozen
+class Poll:
+    """
+    What one look at the files gave.
+
+    Args:
+        lines: Complete lines, stream by stream, within a stream the oldest file first.
+
+        gaps: Losses found in this poll.
+
+        notices: What is wrong with an input since this poll; a fault that stays is told once.
+
+        more: Whether there is more to read at once, because this poll reached its limit.
+    """
+
+    lines: list[FollowedLine]
+    gaps: list[Gap]
+    notices: list[Notice]
+    more: bool
+
+
+@frozen
+class Lag:
+    """
+    How far the follower is behind, as of the last poll.
+
+    Args:
+        streams: The number of streams that have a file.
+
+        files: The number of files that are followed.
+
+        bytes_behind: The bytes seen and not yet delivered, unfinished lines included.
+    """
+
+    streams: int
+    files: int
+    bytes_behind: int
+
+
+@frozen
+class _Listed:
+    file: LogFile
+    status: os.stat_result
+
+
+class Follower:
+    """
+    Follows the log files under some roots, through rotation, rewriting, removal and restarts.
+
+    Vinaya files reference, sections 12 and 13, as the design (section 7) corrects it. A file is known by its
+    content: the mark of its first line and of the whole last line consumed. A descriptor stays open over a
+    rename and, for a grace time, over a removal. Where content does not match, a file is read again from its
+    start; dropping what came before is left to the identity of lines. Nothing is written and no time but an
+    access time changes.
+
+    What cannot be seen: content that came and went between two polls and left no trace; a change between the
+    first and the last consumed line that moves neither.
+
+    A line may come again, above all after a restart. A line that was once complete and can still be read
+    comes at least once. A caller takes the lines of a poll, makes them durable, then saves `state`.
+
+    Args:
+        roots: Files and directories. They need not exist yet; what appears later is found.
+
+        settle_seconds: How long a compressed file must not have changed before it is read, and how long all
+            must have been quiet before `caught_up` says so.
+
+        grace_seconds: How long a removed file is still read through its open descriptor; 120 at least for a
+            file that is being sent.
+
+        state: What `state` gave in an earlier run, or None for a first start. It is never trusted blindly:
+            what is not usable leads to a notice and a start from the beginning.
+
+        from_now: Whether a first start passes over the complete lines that are there.
+
+        exclude: A directory that is not searched, such as the output.
+
+        max_open: How many descriptors to hold; those of removed files are kept above it.
+
+        poll_bytes: About how many bytes one poll reads.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[str | Path],
+        *,
+        settle_seconds: float,
+        grace_seconds: float = 5.0,
+        state: bytes | None = None,
+        from_now: bool = False,
+        exclude: Path | None = None,
+        max_open: int = 256,
+        poll_bytes: int = 16 << 20,
+    ) -> None:
+        self._roots = [os.fspath(root) for root in roots]
+        self._names = StreamNames(self._roots)
+        self._settle_seconds = settle_seconds
+        self._grace_seconds = grace_seconds
+        self._exclude = exclude
+        self._max_open = max_open
+        self._poll_bytes = poll_bytes
+        self._skip_present = from_now and state is None
+        self._growing: dict[_Key, GrowingFile] = {}
+        self._sealed: dict[_Key, SealedFile] = {}
+        self._open: dict[GrowingFile, None] = {}  # in the order of their last use
+        self._remembered: deque[Position] = deque(maxlen=_REMEMBERED_POSITIONS)
+        self._pending: list[SavedFile] = []  # of the saved state, and not yet found again
+        self._faults: list[Notice] = []
+        self._told: set[Notice] = set()
+        self._state_fault: Notice | None = None
+        self._more = False
+        self._active_at: float | None = None
+        if state is not None:
+            try:
+                self._pending = decode_state(state)
+            except StateError as error:
+                self._state_fault = Notice("state", BAD_STATE, f"the saved position {error}")
+
+    def poll(self, now: float) -> Poll:
+        """
+        Look at all files once.
+
+        Args:
+            now: The time, in seconds; only differences matter.
+
+        Returns:
+            The complete lines that were not delivered before, the losses and the faults found. It never
+            raises for what a file or directory does.
+        """
+        self._faults = []
+        listing = self._list()
+        is_whole = not any(fault.code in (MISSING, UNREADABLE) for fault in self._faults)
+        live = {each.file.stream for each in self._growing.values() if each.is_linked_live}
+        live |= {saved.stream for saved in self._pending if saved.bucket == Bucket.LIVE.value}
+        vanished, new = self._match(listing, now)
+        positions = self._known_positions()
+        self._identify(listing, positions)
+        self._skip_present = False
+        rotated_in = {
+            each.file.stream for each in new if each.file.bucket is Bucket.SLOT and not each.is_resumed
+        }
+        gaps = [*self._vanished_gaps(vanished, new, rotated_in, live), *self._drop_sealed(listing)]
+        if is_whole:
+            gaps += self._pending_gaps(listing, rotated_in, live)
+        lines = self._read(listing, positions, gaps, now)
+        self._drop(gaps, now)
+        if lines or self._active_at is None:
+            self._active_at = now
+        return Poll(lines, gaps, self._new_notices(), self._more)
+
+    def state(self) -> bytes:
+        """
+        Describe where the last poll ended.
+
+        Returns:
+            A JSON object for the ``state`` of a later follower.
+        """
+        kept = (each for each in self._growing.values() if each.missing_since is None or each.has_rest)
+        return encode_state(
+            [
+                *(each.saved() for each in kept),
+                *(each.saved() for each in self._sealed.values()),
+                *self._pending,
+            ]
+        )
+
+    def lag(self) -> Lag:
+        """
+        Count what is followed and what is not delivered yet.
+
+        Returns:
+            The figures as of the last poll.
+        """
+        files: list[GrowingFile | SealedFile] = [*self._growing.values(), *self._sealed.values()]
+        return Lag(
+            streams=len({each.file.stream for each in files}),
+            files=len(files),
+            bytes_behind=sum(each.rest_bytes for each in files),
+        )
+
+    def caught_up(self, now: float) -> bool:
+        """
+        Tell whether all that is there was delivered and the writers have been quiet.
+
+        Args:
+            now: The time, in seconds.
+
+        Returns:
+            Whether nothing readable was left by the last poll and no line came for the settle time.
+        """
+        if self._more or self._active_at is None or any(not each.done for each in self._sealed.values()):
+            return False
+        return now - self._active_at >= self._settle_seconds
+
+    def close(self) -> None:
+        """Give all descriptors back. The state stays available."""
+        for each in self._growing.values():
+            each.close()
+        self._open.clear()
+
+    def _list(self) -> dict[_Key, _Listed]:
+        seen = set() if self._exclude is None else identities([self._exclude])
+        listing: dict[_Key, _Listed] = {}
+        for index, root in enumerate(self._roots):
+            for found in walk(root, seen):
+                if isinstance(found, Notice):
+                    self._faults.append(found)
+                else:
+                    key = (found.status.st_dev, found.status.st_ino)
+                    listing[key] = _Listed(self._names.log_file(found, index), found.status)
+        return listing
+
+    def _match(self, listing: dict[_Key, _Listed], now: float) -> tuple[list[GrowingFile], list[GrowingFile]]:
+        """Bring names up to date; return the files whose names are gone, and those that were not there before."""
+        vanished: list[GrowingFile] = []
+        for key, growing in self._growing.items():
+            if key not in listing and growing.missing_since is None:
+                growing.missing_since = now
+                vanished.append(growing)
+        new: list[GrowingFile] = []
+        for key, listed in listing.items():
+            if key in self._growing:
+                self._growing[key].file = listed.file
+                self._growing[key].missing_since = None
+            elif key in self._sealed:
+                self._sealed[key].file = listed.file
+                self._sealed[key].observe(listed.status, now)
+            elif listed.file.compression is Compression.NONE:
+                self._growing[key] = GrowingFile(listed.file)
+                new.append(self._growing[key])
+            else:
+                self._sealed[key] = SealedFile(listed.file, listed.status, now, done=self._was_read(listed))
+        return vanished, new
+
+    def _was_read(self, listed: _Listed) -> bool:
+        status = listed.status
+        now = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        return self._skip_present or any(
+            (saved.device, saved.inode, saved.size, saved.modified_ns) == now for saved in self._pending
+        )
+
+    def _known_positions(self) -> dict[Mark, list[Position]]:
+        """Gather, by fingerprint, up to where contents were consumed, as of before this poll's reading."""
+        positions: dict[Mark, list[Position]] = defaultdict(list)
+        followed = (each.position for each in self._growing.values())
+        for position in (*followed, *self._remembered, *(saved.position for saved in self._pending)):
+            if position.first is not None:
+                positions[position.first].append(position)
+        return positions
+
+    def _identify(self, listing: dict[_Key, _Listed], positions: dict[Mark, list[Position]]) -> None:
+        """Find, for each file that is not known yet, the position up to which its content was consumed."""
+        for key, growing in self._growing.items():
+            if growing.fingerprint is not None or (key not in listing and not growing.is_open):
+                continue
+            try:
+                # An empty file is opened too: it may be removed together with its first lines.
+                descriptor = self._descriptor(growing)
+                if self._skip_present:
+                    growing.restart(end_position(descriptor, listing[key].status.st_size))
+                    growing.fingerprint = growing.position.first
+                else:
+                    self._resume(growing, positions)
+            except OSError as error:
+                self._fail(growing, error)
+
+    def _resume(self, growing: GrowingFile, positions: dict[Mark, list[Position]]) -> None:
+        """Set a file to the furthest known position that its content bears out, else to its start."""
+        descriptor = self._descriptor(growing)
+        growing.fingerprint = first_line_mark(descriptor)
+        known = () if growing.fingerprint is None else positions.get(growing.fingerprint, ())
+        held = (each for each in known if each.holds(descriptor))
+        growing.restart(max(held, key=lambda each: each.offset, default=START))
+
+    def _is_carried(self, position: Position, *, without: GrowingFile | None = None) -> bool:
+        """Tell whether the content that was consumed up to a position stands in a file that is followed."""
+        if position.first is None:
+            return False
+        for growing in self._growing.values():
+            if growing is without or growing.fingerprint != position.first:
+                continue
+            try:
+                if position.holds(self._descriptor(growing)):
+                    return True
+            except OSError as error:
+                self._fail(growing, error)
+        return False
+
+    def _vanished_gaps(
+        self, vanished: list[GrowingFile], new: list[GrowingFile], rotated_in: set[str], live: set[str]
+    ) -> Iterator[Gap]:
+        for growing in vanished:
+            if self._is_carried(growing.position, without=growing):
+                continue
+            replaced = any(
+                each.file.name == growing.file.name and each.fingerprint == growing.fingerprint is not None
+                for each in new
+            )
+            code = loss(growing.saved(), rotated_in, live, is_open=growing.is_open, is_replaced=replaced)
+            if code is not None:
+                yield gap_at(growing.saved(), code)
+
+    def _pending_gaps(
+        self, listing: dict[_Key, _Listed], rotated_in: set[str], live: set[str]
+    ) -> Iterator[Gap]:
+        """Judge, once all roots could be listed, the files of the saved state that were not found again."""
+        names = {listed.file.name for listed in listing.values()}
+        pending, self._pending = self._pending, []
+        for saved in pending:
+            if saved.position.first is None:
+                is_there = (saved.device, saved.inode) in listing or saved.name in names
+                if saved.modified_ns is not None or is_there or saved.size == 0:
+                    continue
+            elif self._is_carried(saved.position):
+                continue
+            code = loss(saved, rotated_in, live, is_open=False, is_replaced=False)
+            if code is not None:
+                yield gap_at(saved, code)
+            self._remember(saved.position)
+
+    def _read(
+        self,
+        listing: dict[_Key, _Listed],
+        positions: dict[Mark, list[Position]],
+        gaps: list[Gap],
+        now: float,
+    ) -> list[FollowedLine]:
+        """Read all files that changed, in order, up to the limit of a poll."""
+        lines: list[FollowedLine] = []
+        rest = self._poll_bytes
+        self._more = False
+        everything: list[tuple[_Key, GrowingFile | SealedFile]] = [
+            *self._growing.items(),
+            *self._sealed.items(),
+        ]
+        # A removed file is older than what took its name.
+        everything.sort(key=lambda each: (each[1].file.stream, each[0] in listing, each[1].file.order))
+        for key, each in everything:
+            if rest <= 0:
+                self._more = True
+                break
+            if isinstance(each, SealedFile):
+                got = self._read_sealed(each, rest, now)
+            else:
+                got = self._read_growing(
+                    each, listing.get(key), positions, gaps, max(rest, _LEAST_READ_BYTES)
+                )
+            lines += got
+            rest -= sum(len(line.raw) + 1 for line in got)
+            self._more = self._more or each.behind
+        return lines
+
+    def _read_sealed(self, sealed: SealedFile, limit: int, now: float) -> list[FollowedLine]:
+        if not sealed.is_due(now, self._settle_seconds):
+            return []
+        lines, fault = sealed.read(limit)
+        if fault is not None:
+            self._faults.append(fault)
+        return lines
+
+    def _read_growing(
+        self,
+        growing: GrowingFile,
+        listed: _Listed | None,
+        positions: dict[Mark, list[Position]],
+        gaps: list[Gap],
+        limit: int,
+    ) -> list[FollowedLine]:
+        if growing.fingerprint is None or (listed is None and not growing.is_open):
+            return []
+        try:
+            status = listed.status if listed is not None else os.fstat(growing.descriptor)
+            if not growing.has_changed(status):
+                return []
+            self._descriptor(growing)
+            change = growing.check()
+            if change is Change.CUT:
+                gaps.append(gap_at(growing.saved(), TORN))
+            elif change is Change.REWRITTEN:
+                gaps += self._rewritten(growing, positions)
+            return growing.read(limit) if growing.fingerprint is not None else []
+        except OSError as error:
+            self._fail(growing, error)
+            return []
+
+    def _rewritten(self, growing: GrowingFile, positions: dict[Mark, list[Position]]) -> list[Gap]:
+        """Start over in a file whose content is another; say so unless it is known that nothing is lost."""
+        before = growing.saved()
+        self._resume(growing, positions)
+        bucket = growing.file.bucket
+        # The sender cuts what it has sent out of a draining file, and a newer copy may be put into a slot.
+        is_usual = bucket in _DRAINING or (bucket is Bucket.SLOT and growing.is_resumed)
+        was_consumed = before.size == before.position.offset
+        if (is_usual and was_consumed) or self._is_carried(before.position, without=growing):
+            return []
+        return [gap_at(before, REWRITTEN)]
+
+    def _drop_sealed(self, listing: dict[_Key, _Listed]) -> Iterator[Gap]:
+        for key, sealed in list(self._sealed.items()):
+            if key in listing or sealed.behind:
+                continue
+            del self._sealed[key]
+            if not sealed.done:
+                yield gap_at(sealed.saved(), LOST)
+
+    def _drop(self, gaps: list[Gap], now: float) -> None:
+        """Let go of removed files whose grace time is over, once all was read."""
+        if self._more:
+            return
+        for key, growing in list(self._growing.items()):
+            if growing.missing_since is None:
+                continue
+            grace = self._grace_seconds
+            if growing.file.bucket in _DRAINING:
+                grace = max(grace, _DRAINING_GRACE_SECONDS)
+            if growing.is_open and now - growing.missing_since < grace:
+                continue
+            if growing.is_open and growing.has_rest:
+                gaps.append(gap_at(growing.saved(), TORN))
+            growing.close()
+            self._open.pop(growing, None)
+            self._remember(growing.position)
+            del self._growing[key]
+
+    def _remember(self, position: Position) -> None:
+        """Keep a position for content that comes back, as after a file system was away for a while."""
+        if position.first is not None:
+            self._remembered.append(position)
+
+    def _descriptor(self, growing: GrowingFile) -> int:
+        """Open a file if need be, and close the one whose last use is longest ago if there are too many."""
+        descriptor = growing.descriptor
+        self._open.pop(growing, None)
+        self._open[growing] = None
+        if len(self._open) > self._max_open:
+            others = (each for each in self._open if each.missing_since is None and each is not growing)
+            idle = next(others, None)
+            if idle is not None:
+                idle.close()
+                del self._open[idle]
+        return descriptor
+
+    def _fail(self, growing: GrowingFile, error: OSError) -> None:
+        """Note a fault and look at the file again in the next poll; a name that is gone is no fault."""
+        growing.look_again()
+        if not isinstance(error, FileNotFoundError):
+            self._faults.append(Notice(growing.file.name, UNREADABLE, reason(error)))
+
+    def _new_notices(self) -> list[Notice]:
+        faults = set(self._faults)
+        notices = [each for each in dict.fromkeys(self._faults) if each not in self._told]
+        self._told = faults
+        if self._state_fault is not None:
+            notices.insert(0, self._state_fault)
+            self._state_fault = None
+        return notices

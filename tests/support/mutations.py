@@ -234,9 +234,14 @@ def structural_mutations(draw: DrawFn) -> Mutation:
         assert isinstance(place.holder, dict)
         del place.holder[str(place.key)]
         return Mutation(dump(line), "a key is missing", place.path)
-    candidates = [place for place in found if faults_of(place)]
-    place = draw(st.sampled_from(candidates))
-    fault, value = draw(st.sampled_from(sorted(faults_of(place).items(), key=lambda each: each[0])))
+    candidates: dict[str, list[Place]] = {}
+    for place in found:
+        for name in faults_of(place):
+            candidates.setdefault(name, []).append(place)
+    # The fault first, then the place: rare faults would else hardly ever be drawn.
+    fault = draw(st.sampled_from(sorted(candidates)))
+    place = draw(st.sampled_from(candidates[fault]))
+    value = faults_of(place)[fault]
     status: Status = "refused"
     if place.path == "$.meta.schema" and isinstance(value, float):
         status = "unknown_version"

@@ -41,14 +41,18 @@ if TYPE_CHECKING:
         SinkFault,
         SinkLocked,
         SinkUnavailable,
+        StoreChanged,
+        WrongStore,
     )
     from ethogram.fold import FoldedRun, FoldError, fold_run
+    from ethogram.journal import JournaledRuns
     from ethogram.json_text import Json, ParseError
     from ethogram.memory import MemorySink
     from ethogram.refusal import refusal_payload
     from ethogram.rundir import RunDirectory
     from ethogram.runlog import run_directory_name, run_id_of
     from ethogram.sink import BulkSink, CheckpointedSink, RunState, Sink, Source
+    from ethogram.sqlite import SqliteSink
     from ethogram.validation import ValidationError, serialise_validation_error, validate, validated_payload
     from ethogram.vocabulary import (
         EVENT_TYPES,
@@ -92,6 +96,7 @@ __all__ = [
     "FoldedRun",
     "Gap",
     "Invalid",
+    "JournaledRuns",
     "Json",
     "MalformedLog",
     "MemorySink",
@@ -104,7 +109,10 @@ __all__ = [
     "SinkLocked",
     "SinkUnavailable",
     "Source",
+    "SqliteSink",
+    "StoreChanged",
     "ValidationError",
+    "WrongStore",
     "canonical_payload",
     "check_answer",
     "compose_line",
@@ -167,12 +175,15 @@ _HOMES = {
         "SinkFault",
         "SinkLocked",
         "SinkUnavailable",
+        "StoreChanged",
+        "WrongStore",
     ),
     "ethogram.fold": (
         "FoldError",
         "FoldedRun",
         "fold_run",
     ),
+    "ethogram.journal": ("JournaledRuns",),
     "ethogram.json_text": (
         "Json",
         "ParseError",
@@ -191,6 +202,7 @@ _HOMES = {
         "Sink",
         "Source",
     ),
+    "ethogram.sqlite": ("SqliteSink",),
     "ethogram.validation": (
         "ValidationError",
         "serialise_validation_error",

@@ -141,6 +141,28 @@ class SinkLocked(SinkFault):
         self.process_id = process_id
 
 
+class WrongStore(SinkFault):
+    """
+    Raised when a file is not the store it should be: it is left as it is.
+
+    Args:
+        path: The file.
+
+        message: What it is instead, as far as it can be told.
+    """
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path
+
+
+class StoreChanged(SinkFault):
+    """Raised when a run's log is not what the sink left: another program wrote to it or put an older one back."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__("the run's log was changed by another program; open the sink again", run_id)
+
+
 @contextmanager
 def system_faults(path: Path, run_id: str = "") -> Iterator[None]:
     """

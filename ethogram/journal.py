@@ -1,0 +1,460 @@
+"""
+A directory of runs whose events become durable together with their caller's position, whatever is killed
+when.
+
+How: the lines of a commit and the position go into one journal file first (written beside it, synced,
+    renamed), and
+only then to the runs. The journal stays until the next commit replaces it, after the lines it holds are on
+the disk in the runs themselves. At opening, whatever of it the runs lack is written again. So a commit is
+there wholly or not at all, and the runs are at every moment plain files that any ethogram tool reads.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from threading import RLock
+from types import TracebackType
+from typing import Self
+
+import orjson
+from attrs import frozen
+
+from ethogram.clock import Clock
+from ethogram.envelope import CanonicalDraft, Event, EventDraft, stamp
+from ethogram.faults import Invalid, SinkLocked, StoreChanged, system_faults
+from ethogram.json_text import ParseError, is_unicode
+from ethogram.rundir import line_after, lines_after
+from ethogram.runfiles import RunFiles, write_all
+from ethogram.runlog import run_directory_name
+from ethogram.sink import RunState, check_next, check_open, storable_payload
+
+_JOURNAL = "runs.journal"
+_JOURNAL_BEING_WRITTEN = "runs.journal.new"
+_LOCK = "runs.lock"
+_MAGIC = b"ethogram-journal 1 "
+_HEADER = re.compile(re.escape(_MAGIC) + rb"([0-9]{1,18}) ([0-9a-f]{64})\n")
+_NEW = RunState()
+
+
+@frozen
+class _Chunk:
+    """The lines that one commit appends to one run, and the length of its file before them."""
+
+    run_id: str
+    base_bytes: int
+    text: bytes
+
+
+@frozen
+class _Record:
+    """A commit: what it appends, the caller's position, and what all runs measure once it is applied."""
+
+    chunks: tuple[_Chunk, ...]
+    checkpoint: bytes | None
+    run_count: int
+    total_bytes: int
+
+
+class JournaledRuns:
+    """
+    A checkpointed sink over the layout of `ethogram.rundir.RunDirectory`, for one process at a time.
+
+    A position is given back only while the stored events are those it was given with: the number of runs
+    and the length of all logs must be what the last commit left. An edit that keeps every length is not
+    noticed.
+
+    Args:
+        root: The directory that holds the runs. It is made when the first event is stored.
+
+        state_dir: The directory for the journal and the lock; it is made. It must outlive the process and
+            be on a file system that can rename and sync.
+
+        clock: Gives the ``ts`` of what is stored, one for each commit.
+
+        validate: Whether `append` and `forward` refuse payloads that break a rule.
+
+        remembered_runs: How many runs' states are kept in memory; a run beyond them is read again when it is
+            next written to.
+
+    Raises:
+        SinkLocked: Another process writes here.
+        SinkUnavailable: The system refused to read or write.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        state_dir: Path,
+        *,
+        clock: Clock,
+        validate: bool = True,
+        remembered_runs: int = 16_384,
+    ) -> None:
+        self.root = root
+        self._state_dir = state_dir
+        self._clock = clock
+        self._validate = validate
+        self._lock = RLock()
+        self._files = RunFiles(root, remembered_runs=remembered_runs)
+        self._unapplied: _Record | None = None
+        self._checkpoint: bytes | None = None
+        with system_faults(state_dir):
+            state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock_fd = _locked(state_dir / _LOCK)
+            try:
+                self._recover()
+            except BaseException:
+                os.close(self._lock_fd)
+                raise
+
+    def __enter__(self) -> Self:
+        """Use as a context manager: it is closed at the end."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close, as `close` does."""
+        self.close()
+
+    def close(self) -> None:
+        """Sync the runs, and let go of the lock. A second call does nothing."""
+        with self._lock:
+            if self._lock_fd < 0:
+                return
+            try:
+                with system_faults(self.root):
+                    self._files.sync()
+            finally:
+                self._files.close()
+                os.close(self._lock_fd)
+                self._lock_fd = -1
+
+    def commit(self, batch: Sequence[tuple[str, CanonicalDraft]], checkpoint: bytes) -> None:
+        """
+        Stamp and store drafts, and the position that goes with them: see `CheckpointedSink.commit`.
+
+        Args:
+            batch: Run ids and their drafts, in order; their payloads are not validated. It may be empty.
+
+            checkpoint: Whatever the caller needs to go on after exactly these drafts.
+
+        Raises:
+            Finished: A run is finished, or a draft would follow ``run.finished``. Nothing is stored.
+                MalformedLog: What is stored of a run is broken. Nothing is stored. StoreChanged: Another
+                writer changed a run meanwhile. Open the sink again. SinkUnavailable: The system refused.
+                All of it or none of it is there at the next opening, and also at the next call that works.
+        """
+        drafts_by_run: dict[str, list[CanonicalDraft]] = {}
+        for run_id, draft in batch:
+            drafts_by_run.setdefault(run_id, []).append(draft)
+        with self._lock, system_faults(self._state_dir):
+            self._finish_last()
+            ts = self._clock() if batch else ""
+            chunks: list[_Chunk] = []
+            states: dict[str, RunState] = {}
+            for run_id, drafts in drafts_by_run.items():
+                state = self._state_for_append(run_id)
+                text, states[run_id] = lines_after(run_id, drafts, state, lambda: ts)
+                chunks.append(_Chunk(run_id, state.size_bytes, text))
+            self._store(tuple(chunks), states, checkpoint)
+
+    def checkpoint(self) -> bytes | None:
+        """
+        The caller's position as of the last commit.
+
+        Returns:
+            What was given to `commit`; None where there is none, or where the runs are no longer what that
+            commit left: shorter, longer, fewer or more.
+        """
+        with self._lock:
+            return self._checkpoint
+
+    def append(self, run_id: str, draft: EventDraft) -> Event:
+        """Stamp and store one draft: see `Sink.append`. The position stays as it is."""
+        with self._lock, system_faults(self._state_dir, run_id):
+            self._finish_last()
+            state = self._state_for_append(run_id)
+            check_open(run_id, state)
+            payload_json = storable_payload(run_id, draft, validate=self._validate)
+            event = stamp(draft, run_id=run_id, seq=state.last_seq + 1, ts=self._clock())
+            self._store_event(event, payload_json, state)
+            return event
+
+    def forward(self, event: Event) -> None:
+        """Store a stamped event: see `Sink.forward`. The position stays as it is."""
+        with self._lock, system_faults(self._state_dir, event.run_id):
+            self._finish_last()
+            state = self._state_for_append(event.run_id)
+            check_open(event.run_id, state)
+            payload_json = storable_payload(event.run_id, event, validate=self._validate)
+            check_next(event, state)
+            self._store_event(event, payload_json, state)
+
+    def append_canonical(self, run_id: str, drafts: Sequence[CanonicalDraft]) -> RunState:
+        """Stamp and store drafts together: see `BulkSink.append_canonical`. The position stays as it is."""
+        with self._lock, system_faults(self._state_dir, run_id):
+            self._finish_last()
+            state = self._state_for_append(run_id)
+            text, after = lines_after(run_id, drafts, state, self._clock)
+            if text:
+                self._store((_Chunk(run_id, state.size_bytes, text),), {run_id: after}, self._checkpoint)
+            return after
+
+    def last_seq(self, run_id: str) -> int:
+        """How far a run has come: see `Sink.last_seq`. A broken log raises MalformedLog."""
+        return self.state(run_id).last_seq
+
+    def state(self, run_id: str) -> RunState:
+        """What is stored of a run: see `CheckpointedSink.state`. A broken log raises MalformedLog."""
+        with self._lock:
+            return self._files.state(run_id)
+
+    def read_from(self, run_id: str, after: int = 0) -> Iterator[Event]:
+        """Replay a run: see `Source.read_from`."""
+        return self._files.read_from(run_id, after)
+
+    def runs(self) -> Iterator[str]:
+        """
+        The runs that have events.
+
+        Yields:
+            Run ids, in the order of their directories' names.
+        """
+        return self._files.runs()
+
+    def path(self, run_id: str) -> Path:
+        """
+        Where a run's events are, or would be.
+
+        Args:
+            run_id: The run.
+
+        Returns:
+            The path of its ``events.jsonl``.
+        """
+        return self._files.path(run_id)
+
+    def _store_event(self, event: Event, payload_json: bytes, state: RunState) -> None:
+        text, after = line_after(event, payload_json, state)
+        chunk = _Chunk(event.run_id, state.size_bytes, text)
+        self._store((chunk,), {event.run_id: after}, self._checkpoint)
+
+    def _store(
+        self, chunks: tuple[_Chunk, ...], states: dict[str, RunState], checkpoint: bytes | None
+    ) -> None:
+        record = _Record(
+            chunks,
+            checkpoint,
+            self._run_count + sum(chunk.base_bytes == 0 for chunk in chunks),
+            self._total_bytes + sum(len(chunk.text) for chunk in chunks),
+        )
+        # The journal of the last commit goes now: what it holds must be on the disk in the runs.
+        with system_faults(self.root):
+            self._files.sync()
+        _write_record(self._state_dir, record)
+        self._unapplied = record
+        self._finish_last()
+        for run_id, state in states.items():
+            self._files.remember(run_id, state)
+
+    def _finish_last(self) -> None:
+        """Bring the runs up to the journal: also after a commit whose second half the system refused."""
+        record = self._unapplied
+        if record is None:
+            return
+        for chunk in record.chunks:
+            with system_faults(self.path(chunk.run_id), chunk.run_id):
+                if not self._apply(chunk):
+                    raise StoreChanged(chunk.run_id)
+        self._unapplied = None
+        self._checkpoint = record.checkpoint
+        self._run_count, self._total_bytes = record.run_count, record.total_bytes
+
+    def _recover(self) -> None:
+        """Trust the journal as far as the runs bear it out, and finish its commit."""
+        record = _read_record(self._state_dir / _JOURNAL)
+        if record is not None and all(self._bears_out(chunk) for chunk in record.chunks):
+            for chunk in record.chunks:
+                self._apply(chunk)
+            self._measure()
+            if (self._run_count, self._total_bytes) == (record.run_count, record.total_bytes):
+                self._checkpoint = record.checkpoint
+                return
+        self._cut_torn_lines()
+        self._measure()
+
+    def _measure(self) -> None:
+        sizes = [size for _, size in self._files.sizes()]
+        self._run_count, self._total_bytes = len(sizes), sum(sizes)
+
+    def _bears_out(self, chunk: _Chunk) -> bool:
+        """Whether a run's file can be what a commit left, or what it left unfinished. Nothing is changed."""
+        name = run_directory_name(chunk.run_id)
+        fd = self._files.open(name)
+        if fd is None:
+            return chunk.base_bytes == 0
+        try:
+            return _missing(fd, chunk) is not None
+        finally:
+            os.close(fd)
+
+    def _apply(self, chunk: _Chunk) -> bool:
+        """Write what a run lacks of a commit. False where its file is not what the commit was made for."""
+        name = run_directory_name(chunk.run_id)
+        files = self._files
+        fd = files.open(name) if chunk.base_bytes else files.create(name)
+        if fd is None:
+            return False
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            kept_bytes = _missing(fd, chunk)
+            if kept_bytes is None:
+                return False
+            if kept_bytes < len(chunk.text):
+                end = chunk.base_bytes + kept_bytes
+                if os.fstat(fd).st_size > end:
+                    files.cut(fd, name, end)
+                files.store(fd, name, chunk.text[kept_bytes:], end, sync=False)
+        except OSError:
+            files.forget(chunk.run_id)
+            raise
+        finally:
+            os.close(fd)
+        return True
+
+    def _state_for_append(self, run_id: str) -> RunState:
+        if not is_unicode(run_id):
+            raise Invalid(run_id, ParseError("the run id holds a lone surrogate", path="runId"))
+        name = run_directory_name(run_id)
+        fd = self._files.open(name)
+        if fd is None:
+            return _NEW
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            state, torn_bytes = self._files.scan(run_id, fd)
+            if torn_bytes:
+                self._files.cut(fd, name, state.size_bytes)
+                self._total_bytes -= torn_bytes
+                self._run_count -= state.size_bytes == 0
+            return state
+        finally:
+            os.close(fd)
+
+    def _cut_torn_lines(self) -> None:
+        for name, size in list(self._files.sizes()):
+            with _appending(self._files, name) as fd:
+                whole = _whole_bytes(fd, size)
+                if whole < size:
+                    self._files.cut(fd, name, whole)
+
+
+def _missing(fd: int, chunk: _Chunk) -> int | None:
+    """How much of a chunk a file holds after its base; None where it holds something else there."""
+    size = os.fstat(fd).st_size
+    if size < chunk.base_bytes or size > chunk.base_bytes + len(chunk.text):
+        return None
+    if size == chunk.base_bytes:
+        return 0
+    there = os.pread(fd, size - chunk.base_bytes, chunk.base_bytes)
+    # A crash of the machine may have kept a file's length and not its last pages: they read as zeros.
+    written = there.rstrip(b"\0")
+    return len(written) if chunk.text.startswith(written) else None
+
+
+def _whole_bytes(fd: int, size: int) -> int:
+    """The length of a log up to its last newline."""
+    step = 65_536
+    end = size
+    while end:
+        start = max(0, end - step)
+        newline = os.pread(fd, end - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
+
+
+@contextmanager
+def _appending(files: RunFiles, name: str) -> Iterator[int]:
+    fd = files.create(name)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _locked(path: Path) -> int:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(fd, 20, 0).strip()
+        os.close(fd)
+        raise SinkLocked(str(path), int(holder) if holder.isdigit() else 0) from None
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, b"%d\n" % os.getpid(), 0)
+    return fd
+
+
+def _write_record(state_dir: Path, record: _Record) -> None:
+    """Put a record in the place of the last one: on the disk before it has that name."""
+    description = {
+        "chunks": [[chunk.run_id, chunk.base_bytes, len(chunk.text)] for chunk in record.chunks],
+        "checkpoint": None if record.checkpoint is None else len(record.checkpoint),
+        "run_count": record.run_count,
+        "total_bytes": record.total_bytes,
+    }
+    texts = [chunk.text for chunk in record.chunks]
+    body = b"".join((orjson.dumps(description), b"\n", *texts, record.checkpoint or b""))
+    being_written = state_dir / _JOURNAL_BEING_WRITTEN
+    fd = os.open(being_written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            write_all(fd, b"%b%d %b\n" % (_MAGIC, len(body), sha256(body).hexdigest().encode()))
+            write_all(fd, body)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        being_written.replace(state_dir / _JOURNAL)
+    except OSError:
+        with suppress(OSError):
+            being_written.unlink(missing_ok=True)
+        raise
+    directory = os.open(state_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _read_record(path: Path) -> _Record | None:
+    """The last commit; None where the file is absent, empty, torn, of another version or of another program."""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    header = _HEADER.match(text)
+    if header is None:
+        return None
+    body = memoryview(text)[header.end() :]
+    if len(body) != int(header[1]) or sha256(body).hexdigest().encode() != header[2]:
+        return None
+    # The digest holds: from here on it is what this module wrote.
+    end = text.index(b"\n", header.end())
+    description = orjson.loads(text[header.end() : end])
+    position = end + 1
+    chunks: list[_Chunk] = []
+    for run_id, base_bytes, length in description["chunks"]:
+        chunks.append(_Chunk(run_id, base_bytes, text[position : position + length]))
+        position += length
+    length = description["checkpoint"]
+    checkpoint = None if length is None else text[position : position + length]
+    return _Record(tuple(chunks), checkpoint, description["run_count"], description["total_bytes"])

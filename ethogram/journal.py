@@ -82,6 +82,9 @@ class JournaledRuns:
         remembered_runs: How many runs' states are kept in memory; a run beyond them is read again when it is
             next written to.
 
+    Attributes:
+        recovered_lines: The events that opening wrote, because a crash had kept the last commit from the runs.
+
     Raises:
         SinkLocked: Another process writes here.
         SinkUnavailable: The system refused to read or write.
@@ -104,6 +107,7 @@ class JournaledRuns:
         self._files = RunFiles(root, remembered_runs=remembered_runs)
         self._unapplied: _Record | None = None
         self._checkpoint: bytes | None = None
+        self.recovered_lines: list[bytes] = []
         with system_faults(state_dir):
             state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock_fd = _locked(state_dir / _LOCK)
@@ -282,6 +286,7 @@ class JournaledRuns:
         record = _read_record(self._state_dir / _JOURNAL)
         if record is not None and all(self._bears_out(chunk) for chunk in record.chunks):
             for chunk in record.chunks:
+                self.recovered_lines += self._lacking(chunk)
                 self._apply(chunk)
             self._measure()
             if (self._run_count, self._total_bytes) == (record.run_count, record.total_bytes):
@@ -304,6 +309,17 @@ class JournaledRuns:
             return _missing(fd, chunk) is not None
         finally:
             os.close(fd)
+
+    def _lacking(self, chunk: _Chunk) -> list[bytes]:
+        """The lines of a commit that a run does not hold whole."""
+        fd = self._files.open(run_directory_name(chunk.run_id))
+        if fd is None:
+            return chunk.text.split(b"\n")[:-1]
+        try:
+            there = _missing(fd, chunk) or 0
+        finally:
+            os.close(fd)
+        return chunk.text[chunk.text.rfind(b"\n", 0, there) + 1 :].split(b"\n")[:-1]
 
     def _apply(self, chunk: _Chunk) -> bool:
         """Write what a run lacks of a commit. False where its file is not what the commit was made for."""

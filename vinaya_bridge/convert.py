@@ -208,7 +208,7 @@ class Conversion:
             )
 
     def _collect(self, scanned: Scanned, size_bytes: int) -> None:
-        entry, line = scanned
+        entry, line, _ = scanned
         ledger = self._ledger
         ledger.read += 1
         ledger.saw(entry.process, entry.seq, (line.schema, line.record.meta.vinaya, line.trust))

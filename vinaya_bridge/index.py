@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -98,17 +98,26 @@ class OutputIndex:
 
     # ------------------------------------------------------------------------------------ catching up
 
-    def refresh(self) -> None:
-        """Catch up with the runs: read what was appended since, and anew what is no longer what it was."""
+    def refresh(self, directories: Collection[str] | None = None) -> None:
+        """
+        Catch up with the runs: read what was appended since, and anew what is no longer what it was.
+
+        Args:
+            directories: The names of those that changed; None looks at all.
+        """
         database = self._database
-        recorded = {
-            directory: (run_id, size, tail)
-            for run_id, directory, size, tail in database.execute(
-                "SELECT run_id, directory, size, tail FROM runs"
-            )
-        }
+        query = "SELECT run_id, directory, size, tail FROM runs"
+        if directories is None:
+            rows = database.execute(query).fetchall()
+        else:
+            rows = [
+                row
+                for name in directories
+                for row in database.execute(f"{query} WHERE directory = ?", (name,)).fetchall()
+            ]
+        recorded = {directory: (run_id, size, tail) for run_id, directory, size, tail in rows}
         database.execute("BEGIN")
-        for directory in _directories(self._runs):
+        for directory in _directories(self._runs) if directories is None else sorted(directories):
             before = recorded.pop(directory, None)
             path = self._runs / directory / "events.jsonl"
             try:

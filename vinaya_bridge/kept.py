@@ -29,7 +29,7 @@ class KeptRow:
     Args:
         file: Name of the input file, relative to the argument it was reached through.
 
-        line: Number of the physical line, from 1.
+        line: Number of the physical line, from 1; None where reading began in the middle of the file.
 
         offset: Of the line or piece in the uncompressed file, in bytes.
 
@@ -50,7 +50,7 @@ class KeptRow:
     """
 
     file: str
-    line: int
+    line: int | None
     offset: int
     length: int
     sha256: str
@@ -62,7 +62,7 @@ class KeptRow:
 
     def key(self) -> bytes:
         """Return what makes two rows the same: the place, the bytes and the reason for keeping them."""
-        place = f"{self.file}\0{self.line}\0{self.offset}\0{self.sha256}\0{self.why}"
+        place = f"{self.file}\0{self.offset}\0{self.sha256}\0{self.why}"
         return hashlib.blake2b(place.encode("utf-8", "surrogateescape"), digest_size=12).digest()
 
 
@@ -114,7 +114,7 @@ class KeptStore:
         raw: bytes,
         *,
         file: str,
-        line: int,
+        line: int | None,
         offset: int,
         why: str,
         code: str | None = None,
@@ -129,7 +129,7 @@ class KeptStore:
 
             file: Name of the input file.
 
-            line: Number of the physical line, from 1.
+            line: Number of the physical line, from 1, where it is known.
 
             offset: In bytes, in the uncompressed file.
 

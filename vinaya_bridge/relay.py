@@ -86,6 +86,38 @@ class Refusal:
         return CanonicalDraft(self.type, orjson.dumps(payload, option=orjson.OPT_SORT_KEYS), None)
 
 
+@frozen
+class Lost:
+    """
+    Something the log once held, or may have held, and that can no longer be read.
+
+    Args:
+        stream: The stream it belongs to.
+
+        code: What happened.
+
+        offset_bytes: Up to where the file was read.
+
+        line: Number of lines up to there, where it is known.
+    """
+
+    stream: str
+    code: str
+    offset_bytes: int
+    line: int | None
+
+    def draft(self) -> CanonicalDraft:
+        """Return the event that tells it."""
+        payload: dict[str, object] = {
+            "stream": self.stream,
+            "offsetBytes": self.offset_bytes,
+            "line": self.line,
+            "vinaya": {"code": self.code},
+        }
+        payload = {key: value for key, value in payload.items() if value is not None}
+        return CanonicalDraft(LOST_TYPE, orjson.dumps(payload, option=orjson.OPT_SORT_KEYS), None)
+
+
 def line_digest(raw: bytes) -> str:
     """Return the first 16 hex digits of the sha256 of a line's bytes."""
     return hashlib.sha256(raw).hexdigest()[:16]

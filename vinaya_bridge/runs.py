@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+import msgspec
 import orjson
 from attrs import define, field, frozen
 
@@ -71,10 +72,33 @@ class Known:
         digest: Of the content that stays under this identity.
 
         parts: Number of each of the line's events that are there, with the run that has it.
+
+        closed: Those of these runs that have their terminal event.
     """
 
     digest: str
     parts: Mapping[int, str]
+    closed: frozenset[str] = frozenset()
+
+
+class Held(msgspec.Struct, frozen=True, array_like=True):
+    """
+    An end that was logged and is held until its run has been quiet.
+
+    Args:
+        run_id: The run.
+
+        ends: The end lines, the one whose outcome counts first.
+
+        waiting: Lines that wait behind them.
+
+        last_activity: The clock's time in seconds when the run's last line came.
+    """
+
+    run_id: str
+    ends: list[Entry]
+    waiting: list[Entry]
+    last_activity: float
 
 
 @define
@@ -313,7 +337,7 @@ class MainRun:
         opening = entry.opening
         block = orjson.loads(entry.emits[0].payload)["vinaya"]
         kept = {key: value for key, value in block.items() if key not in {"part", "line", "unknown"}}
-        payload = {
+        fields = {
             "kind": "subagent" if target == Run.DISPATCH else opening.kind,
             "actor": opening.actor,
             "harness": opening.harness,
@@ -322,7 +346,7 @@ class MainRun:
             "workOrder": opening.work_order,
             "parentRunId": run.parent,
         }
-        payload = {key: value for key, value in payload.items() if value is not None}
+        payload: dict[str, object] = {key: value for key, value in fields.items() if value is not None}
         payload["vinaya"] = {**kept, "generic": [], "implied": True}
         text = orjson.dumps(payload, option=orjson.OPT_SORT_KEYS)
         return Append(run.run_id, "run.started", text, entry.ts, None, None, entry.digest)
@@ -348,6 +372,24 @@ class MainRun:
             if now - run.last_activity >= settle_seconds
             for append in self._finish(run)
         ]
+
+    def held(self) -> list[Held]:
+        """Return the ends that are held, and what waits behind them, so that a restart can go on with them."""
+        return [Held(run.run_id, run.ends, run.waiting, run.last_activity) for run in self._held()]
+
+    def hold(self, held: Held) -> None:
+        """
+        Hold an end again that `held` returned before a restart.
+
+        Args:
+            held: Of this main run.
+        """
+        _, effect, number = split_run_id(held.run_id)
+        siblings = self._sittings if effect is None else self._dispatches.setdefault(effect, [])
+        while len(siblings) < number:
+            self._remember(self._name(effect, len(siblings) + 1), RunFacts(False, None, False))
+        run = siblings[number - 1]
+        run.ends, run.waiting, run.last_activity = list(held.ends), list(held.waiting), held.last_activity
 
     def _held(self) -> list[_Run]:
         runs = [*self._sittings, *(run for siblings in self._dispatches.values() for run in siblings)]
@@ -376,8 +418,8 @@ def missing_emits(entry: Entry, known: Known) -> list[Emit]:
     """
     Return the line's events that the output still lacks.
 
-    Of two forms that exclude each other one is enough, and an event that depends on the agent having started is not
-    missed when a later one of the line is there.
+    Of two forms that exclude each other one is enough; an event that depends on the agent having started is not missed
+    when a later one of the line is there; and a run that is closed misses no end: another line was it.
 
     Args:
         entry: The line.
@@ -391,6 +433,8 @@ def missing_emits(entry: Entry, known: Known) -> list[Emit]:
         if emit.part in known.parts or any(emit.only in pair and present & pair for pair in _EITHER):
             continue
         if emit.only in {Only.AGENT_STARTED, Only.NOT_AGENT_STARTED} and emit.part < last:
+            continue
+        if emit.only in {Only.ENDS_RUN, Only.NOT_ENDS_RUN} and known.closed:
             continue
         missing.append(emit)
     return missing

@@ -67,10 +67,13 @@ class Scanned(NamedTuple):
         entry: What placing it needs.
 
         line: The line as it was read, for the report's counts.
+
+        raw: Its bytes.
     """
 
     entry: Entry
     line: EventLine
+    raw: bytes
 
 
 @frozen
@@ -212,7 +215,7 @@ class Scanner:
             emits,
             place,
         )
-        return Scanned(entry, line)
+        return Scanned(entry, line, raw)
 
     def _act(self, line: EventLine) -> Act:
         kind, event = line.kind, line.event

@@ -317,9 +317,7 @@ class _Proof:
                     if isinstance(outcome, Aside):
                         lines[self._compare_aside(outcome, place)] += 1
                     else:
-                        start = outcome.entry.place.offset - line.offset
-                        piece = line.raw[start : start + outcome.entry.place.length]
-                        lines[self._compare_event(outcome.entry, piece, place)] += 1
+                        lines[self._compare_event(outcome.entry, outcome.raw, place)] += 1
         for held in self.lines.values():
             if not held.seen:
                 run = next(iter(held.parts.values()))

@@ -55,9 +55,11 @@ def run_id_of(directory_name: str) -> str | None:
     """
     if _HASHED in directory_name:
         return None
+    if directory_name == "%":
+        return ""
     decoded = _ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()), directory_name.encode())
     try:
-        run_id = "" if decoded == b"%" else decoded.decode()
+        run_id = decoded.decode()
     except UnicodeDecodeError:
         return None
     return run_id if run_directory_name(run_id) == directory_name else None

@@ -105,7 +105,7 @@ def canonical_text(record: Any) -> bytes:
         return canonical_payload(unstructure(record))
     if encodes_canonically(record):
         return _ENCODER.encode(record)
-    return canonical_payload(msgspec.to_builtins(record))
+    return canonical_payload(orjson.loads(_ENCODER.encode(record)))
 
 
 def process_of(record: Any) -> str:

@@ -22,11 +22,8 @@ from vinaya_bridge.log.shapes import Shape, fields_of, schemas_of
 _SCHEMA: Final = b'"schema":'
 _KIND: Final = b'"kind":"'
 _EVENT: Final = b'"event":"'
-_FOUND: Final = 10
-"""Less than this is a search that found nothing, plus the length of what it looked for."""
-
 _SHORTEST_HEADER: Final = {b"1": 150, b"2": 350, b"3": 500}
-"""Where to look for the kind first, in bytes: a header of the schema is seldom shorter."""
+"""Where to look for the kind first, in bytes: headers are seldom shorter."""
 
 _MAY_BE_TWO_UNITS: Final = re.compile(rb"[\xf0-\xf4]|\\u[dD]")
 
@@ -71,22 +68,26 @@ class QuickReader:
         start = raw.find(_SCHEMA) + 9
         schema = raw[start : start + 1]
         start = raw.find(_KIND, _SHORTEST_HEADER.get(schema, 0)) + 8
-        if start < _FOUND:
-            start = raw.find(_KIND) + 8
         end = raw.find(b'"', start)
         event = raw.find(_EVENT, end) + 9
-        if event < _FOUND:
-            event = raw.find(_EVENT) + 9
-        key = (schema, raw[start:end], raw[event : raw.find(b'"', event)])
-        decoder = self._decoders.get(key) or self._build(key)
+        decoder = self._decoders.get((schema, raw[start:end], raw[event : raw.find(b'"', event)]))
         if decoder is None:
-            return None
+            decoder = self._search(raw, schema)
+            if decoder is None:
+                return None
         if decoder.counts_units and (b"\\u" in raw or not raw.isascii()) and _MAY_BE_TWO_UNITS.search(raw):
             return None
         try:
             return decoder.decode(raw)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None
+
+    def _search(self, raw: bytes, schema: bytes) -> _Decoder | None:
+        """The decoder of a line whose event was not met before, or whose keys stand in an unusual order."""
+        start = raw.find(_KIND) + 8
+        event = raw.find(_EVENT) + 9
+        key = (schema, raw[start : raw.find(b'"', start)], raw[event : raw.find(b'"', event)])
+        return self._decoders.get(key) or self._build(key)
 
     def _build(self, key: tuple[bytes, bytes, bytes]) -> _Decoder | None:
         try:

@@ -19,12 +19,10 @@ _R = TypeVar("_R", bound=attrs.AttrsInstance)
 REDACTED: Final = "<redacted>"
 """What stands in place of a secret in free text."""
 
-_ASSIGNED: Final = r"""["']?\s*[:=]\s*["']?"""
 _SECRETS: Final = (
-    # GitHub: the prefixed tokens, and the older ones, which are bare hex after a word that says so.
+    # GitHub.
     r"gh[oprsu]_[A-Za-z0-9]{16,}",
     r"github_pat_[A-Za-z0-9_]{16,}",
-    r"(?i:(?:\b|_)(?:token|pat|api_key)" + _ASSIGNED + r"[0-9a-f]{40,})",
     r"\bBearer\s+[^\s\"']+",
     r"\b(?i:bearer)\s+[A-Za-z0-9._~+/=-]{16,}",
     # Clouds and vendors.
@@ -36,11 +34,20 @@ _SECRETS: Final = (
     # JSON Web Tokens: two or more further parts, the last of which may be empty.
     r"eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]*",
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)",
-    # What a text calls a secret itself.
-    r"(?i:(?:secret|password|passwd|api_?key|access_?key|client_?secret|private_?key)"
-    + _ASSIGNED
-    + r"""[^\s"',;]{16,})""",
 )
+"""Secrets that have a form of their own."""
+
+_ASSIGNED: Final = r"""["']?\s*[:=]\s*["']?"""
+_ASSIGNED_SECRETS: Final = (
+    # GitHub's older tokens are bare hex; a commit's sha has no such word before it.
+    (r"(?i:(?:\b|_)(?:token|pat|api_key)" + _ASSIGNED + ")", r"[0-9A-Fa-f]{40,}"),
+    (
+        r"(?i:(?:secret|password|passwd|api_?key|access_?key|client_?secret|private_?key)" + _ASSIGNED + ")",
+        r"[^\s\"',;]{16,}",
+    ),
+)
+"""Secrets that are known by the name before them, which stays: name and value."""
+
 _CREDENTIALS: Final = r"(https?://)[^\s/@:\"']*:[^\s/\"']*@"
 
 
@@ -52,10 +59,15 @@ def _search_options() -> re2.Options:
     return options
 
 
-_ANY: Final = "|".join((*_SECRETS, _CREDENTIALS))
 _SECRET: Final = re2.compile("|".join(_SECRETS))
+_ASSIGNED_VALUES: Final = tuple(re2.compile(f"({name}){value}") for name, value in _ASSIGNED_SECRETS)
 _URL_CREDENTIALS: Final = re2.compile(_CREDENTIALS)
-_IN_BYTES: Final = re2.compile(_ANY.encode("latin-1"), _search_options())
+_IN_BYTES: Final = re2.compile(
+    "|".join((*_SECRETS, *(name + value for name, value in _ASSIGNED_SECRETS), _CREDENTIALS)).encode(
+        "latin-1"
+    ),
+    _search_options(),
+)
 
 
 def may_hold_secret(raw: bytes, record: msgspec.Struct) -> bool:
@@ -85,7 +97,7 @@ def _strings(value: object) -> list[str]:
             found.append(here)
         elif isinstance(here, dict):
             stack.extend(here.values())
-        elif isinstance(here, list):
+        elif isinstance(here, tuple):  # msgspec leaves tuples as they are
             stack.extend(here)
     return found
 
@@ -100,7 +112,10 @@ def redact_text(text: str) -> str:
     Returns:
         The text, `REDACTED` in place of each secret; of a URL only the credentials are cut.
     """
-    return str(_URL_CREDENTIALS.sub(rf"\1{REDACTED}@", str(_SECRET.sub(REDACTED, text))))
+    text = str(_SECRET.sub(REDACTED, text))
+    for assigned in _ASSIGNED_VALUES:
+        text = str(assigned.sub(rf"\1{REDACTED}", text))
+    return str(_URL_CREDENTIALS.sub(rf"\1{REDACTED}@", text))
 
 
 def redact_id(text: str) -> str:

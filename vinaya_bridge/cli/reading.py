@@ -1,0 +1,68 @@
+"""What the commands that ask the Log share: opening inputs, and saying what was no event."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import click
+import orjson
+
+from vinaya_bridge.cli.words import printable
+from vinaya_bridge.inputs import Intake
+from vinaya_bridge.log import EventLine, Reader
+from vinaya_bridge.places import spool_stdin
+
+Answer = TypeVar("Answer")
+
+
+def ask(inputs: Sequence[str], question: Callable[[Iterable[EventLine]], Answer]) -> tuple[Answer, Intake]:
+    """
+    Read all event lines of some inputs and ask a question about them.
+
+    Args:
+        inputs: Files and directories; ``-`` is standard input.
+
+        question: What is asked.
+
+    Returns:
+        The answer, and what was read for it.
+    """
+    with tempfile.TemporaryDirectory(prefix="vinaya-bridge-") as scratch:
+        paths = [
+            str(spool_stdin(sys.stdin.buffer, Path(scratch))) if each == "-" else each for each in inputs
+        ]
+        intake = Intake(paths, Reader())
+        return question(intake), intake
+
+
+def say_intake(intake: Intake) -> None:
+    """
+    Say on standard error what could not be read, and how many lines were no events.
+
+    Args:
+        intake: What was read.
+    """
+    for notice in intake.notices:
+        click.echo(printable(f"{notice.code.id} {notice.name}: {notice.message}"), err=True)
+    left = {
+        "refused": intake.refused,
+        "of an unknown version": intake.unknown_versions,
+        "not finished": intake.pending,
+    }
+    said = ", ".join(f"{count:,} {name}" for name, count in left.items() if count)
+    if said:
+        click.echo(f"not counted: {said}; see vinaya-bridge check", err=True)
+
+
+def say_json(document: object) -> None:
+    """
+    Print a document as JSON with sorted keys.
+
+    Args:
+        document: What JSON can hold.
+    """
+    click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))

@@ -114,7 +114,9 @@ def load_mapping(mapping: str | Path, overlays: Sequence[str | Path] = ()) -> Co
         ConfigurationError: A file cannot be read, or the mapping could emit a wrong event. All errors are named.
     """
     table, findings = read_mapping(mapping, overlays)
-    errors = [finding for finding in (*findings, *lint(table)) if finding.severity is Severity.ERROR]
+    errors = [
+        finding for finding in (*findings, *lint(table, findings)) if finding.severity is Severity.ERROR
+    ]
     if errors:
         raise _configuration_error(errors)
     return CompiledMapping(table)

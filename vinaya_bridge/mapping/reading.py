@@ -345,8 +345,11 @@ class _TableReader:
                 template = self._term({"template": type_text}, spot, terms) if "{" in type_text else None
                 type_term = template if isinstance(template, Template) else Constant(type_text, spot)
             payload = self._payload(item, where, terms)
-            if run is not None and type_term is not None and payload is not None:
-                found.append(EmitRule(run, type_term, self._conditions(item, where), payload, where))
+            if type_term is not None and payload is not None:
+                # A run that does not exist is a finding already: the rest of the emit is read all the same.
+                found.append(
+                    EmitRule(run or RUNS[0], type_term, self._conditions(item, where), payload, where)
+                )
         return tuple(found)
 
     def _payload(self, item: Mapping[str, object], at: KeyPath, terms: TermReader) -> Group | None:

@@ -371,6 +371,17 @@ class JournaledRuns:
                     self._files.cut(fd, name, whole)
 
 
+def stored_checkpoint(state_dir: Path) -> bytes | None:
+    """
+    Return the position that lies in a state directory, without opening the sink or holding it against the runs.
+
+    Args:
+        state_dir: As it was given to `JournaledRuns`.
+    """
+    record = _read_record(state_dir / _JOURNAL)
+    return None if record is None else record.checkpoint
+
+
 def _missing(fd: int, chunk: _Chunk) -> int | None:
     """How much of a chunk a file holds after its base; None where it holds something else there."""
     size = os.fstat(fd).st_size

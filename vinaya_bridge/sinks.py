@@ -11,7 +11,7 @@ import orjson
 from ethogram import CanonicalDraft
 from ethogram.clock import Clock
 from ethogram.faults import MalformedLog, SinkLocked, SinkUnavailable, StoreChanged
-from ethogram.journal import JournaledRuns
+from ethogram.journal import JournaledRuns, stored_checkpoint
 from vinaya_bridge.errors import Code, ConfigurationError, SinkError
 from vinaya_bridge.index import OutputIndex
 from vinaya_bridge.output import OUTPUT_BUSY, OUTPUT_FOREIGN, OUTPUT_UNWRITABLE, Output
@@ -88,6 +88,16 @@ def open_sink(spec: str | None, output: Output, *, clock: Clock) -> TailSink:
         place="--sink",
         remedy="give runs, sqlite:FILE, jsonl:FILE or -",
     )
+
+
+def saved_checkpoint(output: Output) -> bytes | None:
+    """
+    Return the position that lies in an output's state, without opening or trusting it.
+
+    Args:
+        output: The output directory.
+    """
+    return stored_checkpoint(output.state / "sink")
 
 
 class RunsSink:

@@ -12,6 +12,7 @@ import msgspec
 from attrs import Factory, define, frozen
 
 from ethogram import CanonicalDraft
+from vinaya_bridge.checkpoint import CHECKPOINT_VERSION, Checkpoint, decode_checkpoint
 from vinaya_bridge.entry import Act
 from vinaya_bridge.files import Notice
 from vinaya_bridge.follow import Follower, Lag, Poll
@@ -29,27 +30,17 @@ from vinaya_bridge.output import Output
 from vinaya_bridge.places import check_output_not_inside_inputs
 from vinaya_bridge.relay import REFUSED_TYPE, Lost, Refusal, line_digest, opening_draft, relay_drafts
 from vinaya_bridge.report import RunCounts, build_report
-from vinaya_bridge.runs import Append, Held, MainRun, missing_emits
+from vinaya_bridge.runs import Append, MainRun, missing_emits
 from vinaya_bridge.scan import Aside, Scanner, ScanOptions
 from vinaya_bridge.settle import settle
 from vinaya_bridge.sinks import TailSink, open_sink
 from vinaya_bridge.stamp import timestamp
 
-_CHECKPOINT_VERSION = 1
 _IDLE_MAIN_RUNS = 256
 _REPORT_EVERY_SECONDS = 5.0
 
 Now = Callable[[], float]
 """The time in seconds since 1970."""
-
-
-class _Checkpoint(msgspec.Struct, frozen=True, array_like=True):
-    """What a restart needs beside the output: positions, and what was read and is not written yet."""
-
-    version: int
-    follower: bytes
-    waiting: list[Arrival]
-    held: list[Held]
 
 
 @frozen
@@ -189,7 +180,7 @@ class Tail:
         self._started_at = self._timestamp()
         self._sink: TailSink = open_sink(sink, output, clock=self._timestamp)
         self._recovered = self._sink.recovered()
-        saved = _decode(self._sink.checkpoint())
+        saved = decode_checkpoint(self._sink.checkpoint())
         self._follower = Follower(
             paths,
             settle_seconds=self._settle_seconds,
@@ -405,8 +396,8 @@ class Tail:
             self._ledger.events[draft.type] += 1
 
     def _checkpoint(self) -> bytes:
-        saved = _Checkpoint(
-            _CHECKPOINT_VERSION,
+        saved = Checkpoint(
+            CHECKPOINT_VERSION,
             self._follower.state(),
             self._holes.waiting(),
             [held for main_run in self._main_runs.values() for held in main_run.held()],
@@ -467,14 +458,3 @@ class Tail:
             self._kept.close()
             self._sink.close()
             self._lock.__exit__(None, None, None)
-
-
-def _decode(checkpoint: bytes | None) -> _Checkpoint | None:
-    """The saved position; None where it is of another version: then all is read again and recognised."""
-    if checkpoint is None:
-        return None
-    try:
-        saved = msgspec.msgpack.decode(checkpoint, type=_Checkpoint)
-    except msgspec.DecodeError:
-        return None
-    return saved if saved.version == _CHECKPOINT_VERSION else None

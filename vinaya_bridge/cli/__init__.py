@@ -13,6 +13,7 @@ from vinaya_bridge.errors import BridgeError, ConfigurationError, InputError, Si
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "convert": ("vinaya_bridge.cli.convert", "Convert log directories into runs."),
+    "tail": ("vinaya_bridge.cli.tail", "Follow logs that are being written."),
     "check": ("vinaya_bridge.cli.check", "Say what is wrong with the lines of log files."),
     "verify": ("vinaya_bridge.cli.verify", "Prove that an output is whole."),
     "usage": ("vinaya_bridge.cli.usage", "Add up token use by the Log's own rules."),

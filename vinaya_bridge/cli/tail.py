@@ -1,0 +1,208 @@
+"""``vinaya-bridge tail``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+from typing import Literal
+
+import click
+import orjson
+
+from vinaya_bridge.cli.durations import Duration
+from vinaya_bridge.cli.words import printable, row
+from vinaya_bridge.running import Tell, run
+from vinaya_bridge.standing import standing
+from vinaya_bridge.tail import Tail, TailPoll
+
+_STATUS_WIDTH = 100
+
+
+@click.command()
+@click.argument("inputs", metavar="IN...", nargs=-1, type=click.Path(path_type=str))
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="The output directory.")
+@click.option(
+    "--sink",
+    default="runs",
+    show_default=True,
+    metavar="SPEC",
+    help="Where events go: runs, sqlite:FILE, jsonl:FILE, or - for standard output.",
+)
+@click.option(
+    "--mapping", default="core", show_default=True, metavar="NAME|FILE", help="The mapping to apply."
+)
+@click.option(
+    "--mapping-overlay",
+    "overlays",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A mapping file whose rules replace single ones. May be repeated.",
+)
+@click.option(
+    "--poll-ms",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1, 60_000),
+    help="Pause between two looks at the files.",
+)
+@click.option(
+    "--settle",
+    "settle_seconds",
+    default="5s",
+    show_default=True,
+    type=Duration(),
+    help="How long a hole is waited for, and how long a run must be quiet before it is closed.",
+)
+@click.option("--once", is_flag=True, help="Read to the end, settle without waiting, and stop.")
+@click.option(
+    "--from",
+    "start",
+    default="start",
+    show_default=True,
+    type=click.Choice(["start", "now"]),
+    help="Whether a first start reads what is there already.",
+)
+@click.option("--include-selftest", is_flag=True, help="Convert the producer's own self-test lines too.")
+@click.option("--json", "as_json", is_flag=True, help="Tell what happens as JSON lines.")
+@click.option(
+    "--status", "status_of", metavar="OUT", type=click.Path(path_type=Path), help="Say where OUT stands."
+)
+def tail(
+    inputs: tuple[str, ...],
+    out: Path | None,
+    sink: str,
+    mapping: str,
+    overlays: tuple[Path, ...],
+    poll_ms: int,
+    settle_seconds: float,
+    start: Literal["start", "now"],
+    status_of: Path | None,
+    *,
+    once: bool,
+    include_selftest: bool,
+    as_json: bool,
+) -> None:
+    """
+    Follow log directories while agents write to them, each event exactly once.
+
+    IN need not exist yet. Stop it with Ctrl-C or SIGTERM; the same command goes on where it stopped.
+    """
+    if status_of is not None:
+        _say_standing(status_of, as_json=as_json)
+        return
+    if not inputs or out is None:
+        raise click.UsageError("give what to follow and -o OUT; or --status OUT")
+    stop = _stopped_by_signals()
+    with Tail(
+        inputs,
+        out,
+        mapping=mapping,
+        overlays=overlays,
+        sink=sink,
+        settle_seconds=settle_seconds,
+        start=start,
+        include_selftest=include_selftest,
+        command=sys.argv[1:],
+    ) as following:
+        tell = _teller(following, as_json=as_json, to_stderr=sink == "-")
+        run(following, stop=stop, poll_seconds=poll_ms / 1000, once=once, tell=tell)
+
+
+def _stopped_by_signals() -> Event:
+    stop = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+def _teller(following: Tail, *, as_json: bool, to_stderr: bool) -> Tell:
+    if as_json:
+        return lambda poll: _tell_json(following, poll, to_stderr=to_stderr)
+    status_line = sys.stderr.isatty()
+
+    def tell(poll: TailPoll) -> None:
+        if status_line:
+            click.echo("\r\033[K", nl=False, err=True)
+        _tell(poll)
+        if status_line:
+            click.echo(_status(following)[: os.get_terminal_size(2).columns - 1], nl=False, err=True)
+
+    return tell
+
+
+def _tell(poll: TailPoll) -> None:
+    say: Callable[[str, str], None] = lambda label, text: row(label, text, err=True)  # noqa: E731
+    for notice in poll.notices:
+        say("notice", f"{notice.code.id} {notice.name}: {notice.message}")
+    for gap in poll.gaps:
+        say("gap", f"{gap.code.id} {gap.name}, byte {gap.offset:,}: {gap.message}")
+    for file, line, reason in poll.refused:
+        say("kept", f"{file}:{'?' if line is None else line} {reason}")
+    for run_id in poll.opened:
+        say("started", run_id)
+    for run_id in poll.finished:
+        say("finished", run_id)
+
+
+def _status(following: Tail) -> str:
+    status = following.status()
+    last = f"{status.last_event[0]} {status.last_event[1]}" if status.last_event else "none yet"
+    return printable(
+        f"{status.lag.streams} streams  {status.lines['read']:,} lines  {status.events:,} events"
+        f"  {status.lag.bytes_behind:,} bytes behind  last: {last}"
+    )
+
+
+def _tell_json(following: Tail, poll: TailPoll, *, to_stderr: bool) -> None:
+    rows: list[dict[str, object]] = []
+    rows += [
+        {"tell": "notice", "code": n.code.id, "name": n.name, "message": n.message} for n in poll.notices
+    ]
+    rows += [
+        {
+            "tell": "gap",
+            "code": g.code.id,
+            "stream": g.stream,
+            "name": g.name,
+            "offset": g.offset,
+            "line": g.line,
+        }
+        for g in poll.gaps
+    ]
+    rows += [{"tell": "kept", "file": file, "line": line, "reason": why} for file, line, why in poll.refused]
+    rows += [{"tell": "started", "run": run_id} for run_id in poll.opened]
+    rows += [{"tell": "finished", "run": run_id} for run_id in poll.finished]
+    if rows or poll.new:
+        status = following.status()
+        rows.append(
+            {
+                "tell": "status",
+                "streams": status.lag.streams,
+                "lines": status.lines,
+                "events": status.events,
+                "bytes_behind": status.lag.bytes_behind,
+                "last_event": status.last_event,
+                "waiting": status.waiting,
+            }
+        )
+    for each in rows:
+        click.echo(orjson.dumps(each), err=to_stderr)
+
+
+def _say_standing(out: Path, *, as_json: bool) -> None:
+    found = standing(out)
+    if as_json:
+        click.echo(orjson.dumps(found.data(), option=orjson.OPT_INDENT_2))
+        return
+    row("writer", "none is running" if found.writer is None else f"process {found.writer}")
+    row(
+        "position",
+        "none saved, or none that can be trusted" if not found.saved else f"{len(found.files)} files",
+    )
+    for name, offset, size in found.files:
+        row("", f"{name}: {offset:,} of {size:,} bytes")
+    row("waiting", f"{found.waiting:,} lines behind a hole, {found.held:,} runs whose end is held")

@@ -1,0 +1,42 @@
+"""Running a tail: look, tell, wait, until it is told to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event
+
+from vinaya_bridge.tail import Tail, TailPoll
+
+Tell = Callable[[TailPoll], None]
+"""Told of each poll."""
+
+
+def run(tail: Tail, *, stop: Event, poll_seconds: float, once: bool, tell: Tell) -> None:
+    """
+    Poll until *stop* is set, or with *once* until all that is there is read and settled.
+
+    The line in hand is always finished: *stop* is looked at between polls.
+
+    Args:
+        tail: What is run; the caller closes it.
+
+        stop: Set by a signal handler.
+
+        poll_seconds: Pause between two looks at the files.
+
+        once: Whether to end when everything is read; then nothing waits for real time to pass.
+
+        tell: Told of each poll.
+
+    Raises:
+        SinkError: The output cannot be written; the position has not moved.
+    """
+    while not stop.is_set():
+        poll = tail.poll()
+        tell(poll)
+        if poll.more:
+            continue
+        if once:
+            tell(tail.settle())
+            return
+        stop.wait(poll_seconds)

@@ -65,7 +65,8 @@ def sample(
         header |= {"event_id": f"ev-{run}-{process}-{seq}", "process_id": process}
         header["lineage"] = {"run": run, "attempt": None, "parent": None}
     header |= meta or {}
-    line["subject"] = {"issue": 7, "role": "developer"} | (subject or {})
+    about: dict[str, Json] = {"issue": 7, "role": "developer"}
+    line["subject"] = about | (subject or {})
     return line | own
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ethogram.vocabulary import DOMAINS, EVENT_TYPES, Field, FieldKind
 from vinaya_bridge.mapping import codes
@@ -228,8 +228,9 @@ class _PayloadChecks:
         """Check the fields of a payload, or of an object in it."""
         checks = self._checks
         type_name = self._emit.type_name
-        before = len(checks.findings)
+        faulty: set[str] = set()
         for name, term in group.fields:
+            before = len(checks.findings)
             field = expected.field(name) if expected is not None else None
             if not prefix and name == BLOCK:
                 message = f"`{BLOCK}` says where the event came from"
@@ -238,9 +239,11 @@ class _PayloadChecks:
                 self._object(term, field, prefix + name)
             else:
                 self._terms.check(term, Target(type_name, prefix + name, field))
+            if len(checks.findings) > before:
+                faulty.add(name)
         self._collisions(group, prefix)
-        if expected is not None and len(checks.findings) == before:
-            self._required(group, expected, prefix)
+        if expected is not None:
+            self._required(group, expected, prefix, faulty)
 
     def _object(self, group: Group, field: Field | None, name: str) -> None:
         if field is not None and field.kind is not FieldKind.OBJECT:
@@ -249,10 +252,11 @@ class _PayloadChecks:
             return
         self.check(group, field, f"{name}.")
 
-    def _required(self, group: Group, expected: Field, prefix: str) -> None:
+    def _required(self, group: Group, expected: Field, prefix: str, faulty: Collection[str]) -> None:
+        """Check that what the protocol requires is there; nothing more is said of a field that has a fault already."""
         fields = dict(group.fields)
         for field in expected.fields:
-            if not field.required:
+            if not field.required or field.name in faulty:
                 continue
             name = f"{self._emit.type_name} {prefix}{field.name}"
             term = fields.get(field.name)

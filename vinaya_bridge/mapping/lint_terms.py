@@ -481,8 +481,10 @@ class TermChecks:
                 self._checks.fault(codes.NEVER_APPLIES, one.at, message, "remove it, or move it to the front")
                 return
             last = index == len(term.alternatives) - 1
+            before = len(self._checks.findings)
             self.check(one, target, is_alternative=True, is_last=last)
-            answered = all(
+            # An alternative with a fault of its own may be another one once it is mended.
+            answered = len(self._checks.findings) == before and all(
                 always_there(self._checks, one, schema, self._when) for schema in self._checks.schemas
             )
 

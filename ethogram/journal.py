@@ -2,63 +2,35 @@
 A directory of runs whose events become durable together with their caller's position, whatever is killed
 when.
 
-How: the lines of a commit and the position go into one journal file first (written beside it, synced,
-    renamed), and
-only then to the runs. The journal stays until the next commit replaces it, after the lines it holds are on
-the disk in the runs themselves. At opening, whatever of it the runs lack is written again. So a commit is
-there wholly or not at all, and the runs are at every moment plain files that any ethogram tool reads.
+How: the lines of a commit and the position go into a journal first, which is synced, and only then to the
+    runs,
+which are not. When the journal has grown, the runs are synced and it starts anew. At opening, whatever of
+it the runs lack is written again. So a commit is there wholly or not at all, for one sync, and the runs are
+at every moment plain files that any ethogram tool reads.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import Self
 
-import orjson
-from attrs import frozen
-
 from ethogram.clock import Clock
 from ethogram.envelope import CanonicalDraft, Event, EventDraft, stamp
 from ethogram.faults import Invalid, SinkLocked, StoreChanged, system_faults
+from ethogram.journal_file import Chunk, JournalFile, Record
 from ethogram.json_text import ParseError, is_unicode
 from ethogram.rundir import line_after, lines_after
-from ethogram.runfiles import RunFiles, write_all
+from ethogram.runfiles import RunFiles
 from ethogram.runlog import run_directory_name
 from ethogram.sink import RunState, check_next, check_open, storable_payload
 
-_JOURNAL = "runs.journal"
-_JOURNAL_BEING_WRITTEN = "runs.journal.new"
 _LOCK = "runs.lock"
-_MAGIC = b"ethogram-journal 1 "
-_HEADER = re.compile(re.escape(_MAGIC) + rb"([0-9]{1,18}) ([0-9a-f]{64})\n")
 _NEW = RunState()
-
-
-@frozen
-class _Chunk:
-    """The lines that one commit appends to one run, and the length of its file before them."""
-
-    run_id: str
-    base_bytes: int
-    text: bytes
-
-
-@frozen
-class _Record:
-    """A commit: what it appends, the caller's position, and what all runs measure once it is applied."""
-
-    chunks: tuple[_Chunk, ...]
-    checkpoint: bytes | None
-    run_count: int
-    total_bytes: int
 
 
 class JournaledRuns:
@@ -83,7 +55,8 @@ class JournaledRuns:
             next written to.
 
     Attributes:
-        recovered_lines: The events that opening wrote, because a crash had kept the last commit from the runs.
+        recovered_lines: The events that opening wrote, because a crash had kept the last commit from the
+            runs.
 
     Raises:
         SinkLocked: Another process writes here.
@@ -98,6 +71,7 @@ class JournaledRuns:
         clock: Clock,
         validate: bool = True,
         remembered_runs: int = 16_384,
+        journal_bytes: int = 16_777_216,
     ) -> None:
         self.root = root
         self._state_dir = state_dir
@@ -105,7 +79,9 @@ class JournaledRuns:
         self._validate = validate
         self._lock = RLock()
         self._files = RunFiles(root, remembered_runs=remembered_runs)
-        self._unapplied: _Record | None = None
+        self._journal = JournalFile(state_dir)
+        self._journal_bytes = journal_bytes
+        self._unapplied: Record | None = None
         self._checkpoint: bytes | None = None
         self.recovered_lines: list[bytes] = []
         with system_faults(state_dir):
@@ -137,6 +113,7 @@ class JournaledRuns:
                     self._files.sync()
             finally:
                 self._files.close()
+                self._journal.close()
                 os.close(self._lock_fd)
                 self._lock_fd = -1
 
@@ -161,12 +138,12 @@ class JournaledRuns:
         with self._lock, system_faults(self._state_dir):
             self._finish_last()
             ts = self._clock() if batch else ""
-            chunks: list[_Chunk] = []
+            chunks: list[Chunk] = []
             states: dict[str, RunState] = {}
             for run_id, drafts in drafts_by_run.items():
                 state = self._state_for_append(run_id)
                 text, states[run_id] = lines_after(run_id, drafts, state, lambda: ts)
-                chunks.append(_Chunk(run_id, state.size_bytes, text))
+                chunks.append(Chunk(run_id, state.size_bytes, text))
             self._store(tuple(chunks), states, checkpoint)
 
     def checkpoint(self) -> bytes | None:
@@ -208,7 +185,7 @@ class JournaledRuns:
             state = self._state_for_append(run_id)
             text, after = lines_after(run_id, drafts, state, self._clock)
             if text:
-                self._store((_Chunk(run_id, state.size_bytes, text),), {run_id: after}, self._checkpoint)
+                self._store((Chunk(run_id, state.size_bytes, text),), {run_id: after}, self._checkpoint)
             return after
 
     def last_seq(self, run_id: str) -> int:
@@ -247,22 +224,25 @@ class JournaledRuns:
 
     def _store_event(self, event: Event, payload_json: bytes, state: RunState) -> None:
         text, after = line_after(event, payload_json, state)
-        chunk = _Chunk(event.run_id, state.size_bytes, text)
+        chunk = Chunk(event.run_id, state.size_bytes, text)
         self._store((chunk,), {event.run_id: after}, self._checkpoint)
 
     def _store(
-        self, chunks: tuple[_Chunk, ...], states: dict[str, RunState], checkpoint: bytes | None
+        self, chunks: tuple[Chunk, ...], states: dict[str, RunState], checkpoint: bytes | None
     ) -> None:
-        record = _Record(
+        record = Record(
             chunks,
             checkpoint,
             self._run_count + sum(chunk.base_bytes == 0 for chunk in chunks),
             self._total_bytes + sum(len(chunk.text) for chunk in chunks),
         )
-        # The journal of the last commit goes now: what it holds must be on the disk in the runs.
-        with system_faults(self.root):
-            self._files.sync()
-        _write_record(self._state_dir, record)
+        if 0 < self._journal.length_bytes < self._journal_bytes:
+            self._journal.add(record)
+        else:
+            # What the old journal holds must be on the disk in the runs before it goes.
+            with system_faults(self.root):
+                self._files.sync()
+            self._journal.replace(record)
         self._unapplied = record
         self._finish_last()
         for run_id, state in states.items():
@@ -282,8 +262,8 @@ class JournaledRuns:
         self._run_count, self._total_bytes = record.run_count, record.total_bytes
 
     def _recover(self) -> None:
-        """Trust the journal as far as the runs bear it out, and finish its commit."""
-        record = _read_record(self._state_dir / _JOURNAL)
+        """Trust the journal as far as the runs bear it out, and finish its last commits."""
+        record = self._journal.read()
         if record is not None and all(self._bears_out(chunk) for chunk in record.chunks):
             for chunk in record.chunks:
                 self.recovered_lines += self._lacking(chunk)
@@ -299,29 +279,29 @@ class JournaledRuns:
         sizes = [size for _, size in self._files.sizes()]
         self._run_count, self._total_bytes = len(sizes), sum(sizes)
 
-    def _bears_out(self, chunk: _Chunk) -> bool:
+    def _bears_out(self, chunk: Chunk) -> bool:
         """Whether a run's file can be what a commit left, or what it left unfinished. Nothing is changed."""
         name = run_directory_name(chunk.run_id)
         fd = self._files.open(name)
         if fd is None:
             return chunk.base_bytes == 0
         try:
-            return _missing(fd, chunk) is not None
+            return _kept_bytes(fd, chunk) is not None
         finally:
             os.close(fd)
 
-    def _lacking(self, chunk: _Chunk) -> list[bytes]:
+    def _lacking(self, chunk: Chunk) -> list[bytes]:
         """The lines of a commit that a run does not hold whole."""
         fd = self._files.open(run_directory_name(chunk.run_id))
         if fd is None:
             return chunk.text.split(b"\n")[:-1]
         try:
-            there = _missing(fd, chunk) or 0
+            there = _kept_bytes(fd, chunk) or 0
         finally:
             os.close(fd)
         return chunk.text[chunk.text.rfind(b"\n", 0, there) + 1 :].split(b"\n")[:-1]
 
-    def _apply(self, chunk: _Chunk) -> bool:
+    def _apply(self, chunk: Chunk) -> bool:
         """Write what a run lacks of a commit. False where its file is not what the commit was made for."""
         name = run_directory_name(chunk.run_id)
         files = self._files
@@ -330,7 +310,7 @@ class JournaledRuns:
             return False
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
-            kept_bytes = _missing(fd, chunk)
+            kept_bytes = _kept_bytes(fd, chunk)
             if kept_bytes is None:
                 return False
             if kept_bytes < len(chunk.text):
@@ -365,24 +345,35 @@ class JournaledRuns:
 
     def _cut_torn_lines(self) -> None:
         for name, size in list(self._files.sizes()):
-            with _appending(self._files, name) as fd:
+            fd = self._files.create(name)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX)
                 whole = _whole_bytes(fd, size)
                 if whole < size:
                     self._files.cut(fd, name, whole)
+            finally:
+                os.close(fd)
 
 
 def stored_checkpoint(state_dir: Path) -> bytes | None:
     """
-    Return the position that lies in a state directory, without opening the sink or holding it against the runs.
+    Give the position that lies in a state directory, without opening the sink or holding it against the runs.
 
     Args:
         state_dir: As it was given to `JournaledRuns`.
+
+    Returns:
+        The position of the last commit; None where there is none that can be read.
+
+    Raises:
+        SinkUnavailable: The system refused to read.
     """
-    record = _read_record(state_dir / _JOURNAL)
+    with system_faults(state_dir):
+        record = JournalFile(state_dir).read()
     return None if record is None else record.checkpoint
 
 
-def _missing(fd: int, chunk: _Chunk) -> int | None:
+def _kept_bytes(fd: int, chunk: Chunk) -> int | None:
     """How much of a chunk a file holds after its base; None where it holds something else there."""
     size = os.fstat(fd).st_size
     if size < chunk.base_bytes or size > chunk.base_bytes + len(chunk.text):
@@ -390,9 +381,11 @@ def _missing(fd: int, chunk: _Chunk) -> int | None:
     if size == chunk.base_bytes:
         return 0
     there = os.pread(fd, size - chunk.base_bytes, chunk.base_bytes)
-    # A crash of the machine may have kept a file's length and not its last pages: they read as zeros.
-    written = there.rstrip(b"\0")
-    return len(written) if chunk.text.startswith(written) else None
+    if chunk.text.startswith(there):
+        return len(there)
+    kept = next(index for index, (old, new) in enumerate(zip(there, chunk.text, strict=False)) if old != new)
+    # A crash of the machine may keep a file's length and lose pages of it: they read as zeros, which no line holds.
+    return kept if there[kept] == 0 else None
 
 
 def _whole_bytes(fd: int, size: int) -> int:
@@ -408,16 +401,6 @@ def _whole_bytes(fd: int, size: int) -> int:
     return 0
 
 
-@contextmanager
-def _appending(files: RunFiles, name: str) -> Iterator[int]:
-    fd = files.create(name)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield fd
-    finally:
-        os.close(fd)
-
-
 def _locked(path: Path) -> int:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -429,59 +412,3 @@ def _locked(path: Path) -> int:
     os.ftruncate(fd, 0)
     os.pwrite(fd, b"%d\n" % os.getpid(), 0)
     return fd
-
-
-def _write_record(state_dir: Path, record: _Record) -> None:
-    """Put a record in the place of the last one: on the disk before it has that name."""
-    description = {
-        "chunks": [[chunk.run_id, chunk.base_bytes, len(chunk.text)] for chunk in record.chunks],
-        "checkpoint": None if record.checkpoint is None else len(record.checkpoint),
-        "run_count": record.run_count,
-        "total_bytes": record.total_bytes,
-    }
-    texts = [chunk.text for chunk in record.chunks]
-    body = b"".join((orjson.dumps(description), b"\n", *texts, record.checkpoint or b""))
-    being_written = state_dir / _JOURNAL_BEING_WRITTEN
-    fd = os.open(being_written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            write_all(fd, b"%b%d %b\n" % (_MAGIC, len(body), sha256(body).hexdigest().encode()))
-            write_all(fd, body)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        being_written.replace(state_dir / _JOURNAL)
-    except OSError:
-        with suppress(OSError):
-            being_written.unlink(missing_ok=True)
-        raise
-    directory = os.open(state_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
-
-
-def _read_record(path: Path) -> _Record | None:
-    """The last commit; None where the file is absent, empty, torn, of another version or of another program."""
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    header = _HEADER.match(text)
-    if header is None:
-        return None
-    body = memoryview(text)[header.end() :]
-    if len(body) != int(header[1]) or sha256(body).hexdigest().encode() != header[2]:
-        return None
-    # The digest holds: from here on it is what this module wrote.
-    end = text.index(b"\n", header.end())
-    description = orjson.loads(text[header.end() : end])
-    position = end + 1
-    chunks: list[_Chunk] = []
-    for run_id, base_bytes, length in description["chunks"]:
-        chunks.append(_Chunk(run_id, base_bytes, text[position : position + length]))
-        position += length
-    length = description["checkpoint"]
-    checkpoint = None if length is None else text[position : position + length]
-    return _Record(tuple(chunks), checkpoint, description["run_count"], description["total_bytes"])

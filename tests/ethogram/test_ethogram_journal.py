@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from ethogram.envelope import CanonicalDraft
 from ethogram.faults import Finished, MalformedLog, SinkLocked, StoreChanged
-from ethogram.journal import JournaledRuns
+from ethogram.journal import JournaledRuns, stored_checkpoint
 from ethogram.rundir import RunDirectory
 from ethogram.runlog import run_directory_name
 from ethogram.testing import NOTE
@@ -27,9 +27,15 @@ FIRST = [("a", NOTES[0]), ("b", NOTES[0])]
 SECOND = [("a", NOTES[1]), ("c", NOTES[1]), ("a", NOTES[2])]
 
 
-def open_runs(folder: Path) -> JournaledRuns:
+def open_runs(folder: Path, journal_bytes: int = 1) -> JournaledRuns:
+    """By default a journal of one commit: each replaces the one before."""
     ticks = count(1)
-    return JournaledRuns(folder / "runs", folder / "state", clock=lambda: f"tick-{next(ticks)}")
+    return JournaledRuns(
+        folder / "runs",
+        folder / "state",
+        clock=lambda: f"tick-{next(ticks)}",
+        journal_bytes=journal_bytes,
+    )
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -222,7 +228,7 @@ def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
         "import os, sys; from pathlib import Path\n"
         "from ethogram import CanonicalDraft, JournaledRuns, utc_now\n"
         "folder = Path(sys.argv[1])\n"
-        "runs = JournaledRuns(folder / 'runs', folder / 'state', clock=utc_now)\n"
+        "runs = JournaledRuns(folder / 'runs', folder / 'state', clock=utc_now, journal_bytes=1)\n"
         "runs.commit([('a', CanonicalDraft('t.x', b'1'))], b'one')\n"
         "os.kill(os.getpid(), 9)\n"
     )
@@ -251,7 +257,7 @@ def test_a_full_disk_stores_nothing_by_halves_and_a_later_commit_goes_on(tmp_pat
         "folder = Path(sys.argv[1])\n"
         "def limit(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))\n"
         "note = CanonicalDraft('t.x', b'\"' + b'x' * 500 + b'\"')\n"
-        "runs = JournaledRuns(folder / 'runs', folder / 'state', clock=utc_now)\n"
+        "runs = JournaledRuns(folder / 'runs', folder / 'state', clock=utc_now, journal_bytes=1)\n"
         "for n in range(9): runs.commit([('a', note)], b'%d' % n)\n"
         "size = runs.path('a').stat().st_size\n"
         "for limit_bytes in (100, size + 100):\n"
@@ -284,7 +290,7 @@ def test_a_commit_that_cannot_be_finished_says_so_until_the_sink_is_opened_again
         "folder = Path(sys.argv[1])\n"
         "def limit(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))\n"
         "note = CanonicalDraft('t.x', b'\"' + b'x' * 900 + b'\"')\n"
-        "runs = JournaledRuns(folder / 'runs', folder / 'state', clock=utc_now)\n"
+        "runs = JournaledRuns(folder / 'runs', folder / 'state', clock=utc_now, journal_bytes=1)\n"
         "for n in range(3): runs.commit([('a', note)], b'%d' % n)\n"
         "limit(runs.path('a').stat().st_size + 100)\n"
         "try: runs.commit([('a', note)], b'last')\n"
@@ -304,20 +310,109 @@ def test_a_commit_that_cannot_be_finished_says_so_until_the_sink_is_opened_again
     assert issubclass(StoreChanged, Exception)
 
 
+WHOLE_JOURNAL = 1 << 20
+
+
+def test_a_journal_of_many_commits_counts_up_to_its_last_whole_frame(tmp_path: Path) -> None:
+    with open_runs(tmp_path, WHOLE_JOURNAL) as runs:
+        lengths, outputs = [0], [contents(tmp_path)]
+        for number in range(1, 5):
+            runs.commit([("a", NOTES[0]), (f"r{number}", NOTES[1])], b"%d" % number)
+            lengths.append(journal(tmp_path).stat().st_size)
+            outputs.append(contents(tmp_path))
+        assert lengths == sorted(set(lengths))
+    whole = journal(tmp_path).read_bytes()
+    for number in range(1, 5):
+        for length in (lengths[number], lengths[number] + 9, lengths[number] + 120):
+            put(tmp_path, outputs[number])
+            journal(tmp_path).write_bytes(whole[:length])
+            with open_runs(tmp_path) as runs:
+                assert runs.checkpoint() == b"%d" % min(number, 4)
+                assert runs.recovered_lines == []
+            # The commits before are borne out too, however much of them a crash of the machine took.
+            put(tmp_path, {})
+            with open_runs(tmp_path) as runs:
+                assert runs.checkpoint() == b"%d" % number
+                assert len(runs.recovered_lines) == 2 * number
+            assert contents(tmp_path) == outputs[number]
+
+
+def test_lost_pages_in_the_middle_of_a_log_are_written_again(tmp_path: Path) -> None:
+    with open_runs(tmp_path, WHOLE_JOURNAL) as runs:
+        for number in range(20):
+            runs.commit([("a", NOTES[0])] * 5, b"%d" % number)
+        path = runs.path("a")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:1000] + b"\0" * 500 + whole[1500:-100])
+    with open_runs(tmp_path) as runs:
+        assert runs.checkpoint() == b"19"
+        assert path.read_bytes() == whole
+        assert runs.recovered_lines == whole[whole.rfind(b"\n", 0, 1000) + 1 :].splitlines()
+
+
+def test_commits_that_do_not_follow_upon_each_other_are_not_trusted(tmp_path: Path) -> None:
+    with open_runs(tmp_path, WHOLE_JOURNAL) as runs:
+        runs.commit([("a", NOTES[0])], b"one")
+        with RunDirectory(tmp_path / "runs", clock=lambda: "now") as other:
+            other.append("a", NOTE)
+        runs.commit([("a", NOTES[0])], b"two")
+        assert runs.last_seq("a") == 3
+        assert runs.checkpoint() == b"two"
+    with open_runs(tmp_path) as runs:
+        assert runs.checkpoint() is None
+        assert runs.last_seq("a") == 3
+
+
+def test_a_stored_position_can_be_read_without_opening_the_sink(tmp_path: Path) -> None:
+    assert stored_checkpoint(tmp_path / "state") is None
+    with open_runs(tmp_path, WHOLE_JOURNAL) as runs:
+        runs.append("a", NOTE)
+        assert stored_checkpoint(tmp_path / "state") is None
+        runs.commit([], b"one")
+        assert stored_checkpoint(tmp_path / "state") == b"one"
+    journal(tmp_path).write_bytes(b"")
+    assert stored_checkpoint(tmp_path / "state") is None
+
+
+def test_a_full_disk_may_refuse_the_journal_and_the_next_commit_goes_on(tmp_path: Path) -> None:
+    script = (
+        "import resource, sys; from pathlib import Path\n"
+        "from ethogram import CanonicalDraft, JournaledRuns, SinkUnavailable, utc_now\n"
+        "folder = Path(sys.argv[1])\n"
+        "def limit(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))\n"
+        "note = CanonicalDraft('t.x', b'\"' + b'x' * 500 + b'\"')\n"
+        "runs = JournaledRuns(folder / 'runs', folder / 'state', clock=utc_now)\n"
+        "runs.commit([('a', note)], b'one')\n"
+        "limit((folder / 'state' / 'runs.journal').stat().st_size + 50)\n"
+        "try: runs.commit([('b', note)], b'two')\n"
+        "except SinkUnavailable as fault: print(Path(fault.path).name)\n"
+        "limit(resource.RLIM_INFINITY)\n"
+        "print(runs.checkpoint(), runs.last_seq('b'))\n"
+        "runs.commit([('b', note)], b'three')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines() == ["state", "b'one' 0"], done.stderr
+    with open_runs(tmp_path) as runs:
+        assert runs.checkpoint() == b"three"
+        assert (runs.last_seq("a"), runs.last_seq("b")) == (1, 1)
+
+
 batches = st.lists(
     st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), st.sampled_from(NOTES)), max_size=4), max_size=5
 )
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(batches, st.data())
+@given(batches, st.sampled_from([1, 400, WHOLE_JOURNAL]), st.data())
 def test_after_any_kill_the_runs_hold_exactly_the_commits_up_to_the_position(
-    tmp_path: Path, commits: list[list[tuple[str, CanonicalDraft]]], data: st.DataObject
+    tmp_path: Path, commits: list[list[tuple[str, CanonicalDraft]]], journal_bytes: int, data: st.DataObject
 ) -> None:
     folder = tmp_path / str(next(FOLDERS))
     done = 0
     for number, batch in enumerate(commits, 1):
-        with open_runs(folder) as runs:
+        with open_runs(folder, journal_bytes) as runs:
             before = contents(folder)
             runs.commit(batch, b"%d" % number)
         after = contents(folder)

@@ -34,6 +34,7 @@ from vinaya_bridge.positions import (
     encode_state,
     end_position,
     first_line_mark,
+    part_mark,
 )
 from vinaya_bridge.sealed import SealedFile
 
@@ -315,6 +316,7 @@ class Follower:
         """Set a file to the furthest known position that its content bears out, else to its start."""
         descriptor = self._descriptor(growing)
         growing.fingerprint = first_line_mark(descriptor)
+        growing.part = part_mark(descriptor) if growing.fingerprint is None else None
         known = () if growing.fingerprint is None else positions.get(growing.fingerprint, ())
         held = (each for each in known if each.holds(descriptor))
         growing.restart(max(held, key=lambda each: each.offset, default=START))
@@ -351,12 +353,10 @@ class Follower:
         self, listing: dict[_Key, _Listed], rotated_in: set[str], live: set[str]
     ) -> Iterator[Gap]:
         """Judge, once all roots could be listed, the files of the saved state that were not found again."""
-        names = {listed.file.name for listed in listing.values()}
         pending, self._pending = self._pending, []
         for saved in pending:
             if saved.position.first is None:
-                is_there = (saved.device, saved.inode) in listing or saved.name in names
-                if saved.modified_ns is not None or is_there or saved.size == 0:
+                if saved.modified_ns is not None or self._is_there(saved, listing):
                     continue
             elif self._is_carried(saved.position):
                 continue
@@ -364,6 +364,18 @@ class Follower:
             if code is not None:
                 yield gap_at(saved, code)
             self._remember(saved.position)
+
+    def _is_there(self, saved: SavedFile, listing: dict[_Key, _Listed]) -> bool:
+        """Tell whether a file that had no complete line is there; by inode where nothing of its content is known."""
+        if saved.part is None:
+            return (saved.device, saved.inode) in listing
+        for growing in self._growing.values():
+            try:
+                if saved.part.is_at(self._descriptor(growing), 0):
+                    return True
+            except OSError as error:
+                self._fail(growing, error)
+        return False
 
     def _read(
         self,
@@ -383,9 +395,6 @@ class Follower:
         # A removed file is older than what took its name.
         everything.sort(key=lambda each: (each[1].file.stream, each[0] in listing, each[1].file.order))
         for key, each in everything:
-            if rest <= 0:
-                self._more = True
-                break
             if isinstance(each, SealedFile):
                 got = self._read_sealed(each, rest, now)
             else:
@@ -394,7 +403,9 @@ class Follower:
                 )
             lines += got
             rest -= sum(len(line.raw) + 1 for line in got)
-            self._more = self._more or each.behind
+            if each.behind or rest <= 0:  # nothing newer is read before the rest of this one
+                self._more = True
+                break
         return lines
 
     def _read_sealed(self, sealed: SealedFile, limit: int, now: float) -> list[FollowedLine]:

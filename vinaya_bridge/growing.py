@@ -76,6 +76,8 @@ class GrowingFile:
 
         fingerprint: The mark of its first line, or None while that is not complete; only then may it be read.
 
+        part: The mark of its first bytes while no line of it is complete, else None.
+
         missing_since: When its name was first found gone, in seconds, or None.
 
         behind: Whether the last read reached its limit, so that more can be read at once.
@@ -86,11 +88,13 @@ class GrowingFile:
         self.position = position
         self.size = 0
         self.fingerprint: Mark | None = None
+        self.part: Mark | None = None
         self.missing_since: float | None = None
         self.behind = False
         self._descriptor: int | None = None
         self._signature: tuple[int, int, int] | None = None
         self._again = False
+        self._searched = 0  # up to where there was no end of the unfinished line
 
     @property
     def is_open(self) -> bool:
@@ -199,6 +203,7 @@ class GrowingFile:
         self.position = position
         self.size = os.fstat(self.descriptor).st_size
         self._again = True
+        self._searched = 0
 
     def read(self, limit: int) -> list[FollowedLine]:
         """
@@ -233,14 +238,15 @@ class GrowingFile:
         self.size = max(self.size, start + len(chunk))
         self.behind = not whole
         end = chunk.rfind(b"\n") + 1
+        self._searched = start + len(chunk)
         return self._take(chunk[:end]) if end else []
 
     def _is_growing_line(self, start: int) -> bool:
         """Tell whether an unfinished line is so long, and grows so, that looking again would cost its square."""
         if not self._again or self._signature is None or self.behind:
             return False
-        seen = self.size - start
-        return seen > _LONG_LINE_BYTES and self._signature[0] < self.size + seen // 8
+        seen = self._searched - start
+        return seen > _LONG_LINE_BYTES and self._signature[0] < self._searched + seen // 8
 
     def _take(self, content: bytes) -> list[FollowedLine]:
         """Cut complete lines and move behind them."""
@@ -281,4 +287,5 @@ class GrowingFile:
             inode=self.file.inode,
             size=max(self.size, self.position.offset),
             position=self.position,
+            part=self.part,
         )

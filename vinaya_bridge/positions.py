@@ -17,6 +17,7 @@ from vinaya_bridge.files import Bucket
 STATE_VERSION: Final = 1
 """The version of the saved form; another one is not read."""
 
+_PART_BYTES: Final = 1 << 12
 _BUCKETS: Final = frozenset(bucket.value for bucket in Bucket)
 
 
@@ -129,6 +130,23 @@ def first_line_mark(descriptor: int) -> Mark | None:
     return None if line is None else Mark.of(line)
 
 
+def part_mark(descriptor: int) -> Mark | None:
+    """
+    Take what stands for the fingerprint of a file while it has no complete line.
+
+    Args:
+        descriptor: The open file.
+
+    Returns:
+        The mark of its first bytes, or None where it has none.
+
+    Raises:
+        OSError: When the file cannot be read.
+    """
+    part = read_at(descriptor, 0, _PART_BYTES)
+    return Mark.of(part) if part else None
+
+
 def line_at(descriptor: int, offset: int) -> bytes | None:
     """
     Read one line.
@@ -210,6 +228,8 @@ class SavedFile:
 
         position: Up to where it was consumed.
 
+        part: The mark of the first bytes of a file of which no line was complete, else None.
+
         modified_ns: The modification time in nanoseconds of a compressed file that was read to its end, else
             None.
     """
@@ -221,6 +241,7 @@ class SavedFile:
     inode: int
     size: int
     position: Position
+    part: Mark | None = None
     modified_ns: int | None = None
 
 
@@ -277,6 +298,8 @@ def decode_state(state: bytes) -> list[SavedFile]:
 def _is_possible(file: SavedFile) -> bool:
     position = file.position
     if not 0 <= position.offset <= file.size < 1 << 63 or file.bucket not in _BUCKETS:
+        return False
+    if file.part is not None and not 0 < file.part.length <= min(file.size, _PART_BYTES):
         return False
     marks = (position.first, position.last)
     return all((mark is None) == (position.offset == 0) for mark in marks) and all(

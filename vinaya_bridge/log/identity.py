@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from typing import Any, Final, TypeGuard
 
 import msgspec
@@ -11,7 +12,7 @@ import orjson
 
 from ethogram.canonical import canonical_payload, format_number
 from vinaya_bridge.log.precise import unstructure
-from vinaya_bridge.log.quick import encodes_canonically
+from vinaya_bridge.log.quick import IS_PLAIN
 from vinaya_bridge.log.text import Json, is_unicode
 
 DIGEST_LENGTH: Final = 16
@@ -29,7 +30,7 @@ _SPACE: Final = (
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 _LONGEST_VERSION: Final = 256
-_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def identity_of(meta: Json) -> str | None:
@@ -101,11 +102,11 @@ def canonical_text(record: Any) -> bytes:
     Returns:
         UTF-8 text.
     """
-    if not isinstance(record, msgspec.Struct):
+    is_plain: Callable[[Any], bool] | None = getattr(record, IS_PLAIN, None)
+    if is_plain is None:
         return canonical_payload(unstructure(record))
-    if encodes_canonically(record):
-        return _ENCODER.encode(record)
-    return canonical_payload(orjson.loads(_ENCODER.encode(record)))
+    text = _encode(record)
+    return text if is_plain(record) else canonical_payload(orjson.loads(text))
 
 
 def process_of(record: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, TypeAlias, cast
 
+import msgspec
 from attrs import frozen
 
 from ethogram.canonical import format_number
@@ -15,7 +16,7 @@ from vinaya_bridge.log.identity import LOW, digest_of, identity_of, is_low_trust
 from vinaya_bridge.log.moment import instant_us
 from vinaya_bridge.log.precise import InvalidValueError, Structurer
 from vinaya_bridge.log.quick import QuickReader
-from vinaya_bridge.log.redaction import may_hold_secret, redact_id, redact_record
+from vinaya_bridge.log.redaction import find_in_bytes, holds_secret, redact_id, redact_record
 from vinaya_bridge.log.rules import RUN_ID_PATTERN
 from vinaya_bridge.log.text import Json, NestedTooDeepError, NotJsonError, lone_surrogate, parse
 
@@ -31,27 +32,27 @@ _SCHEMA_IS: Final = {
 _WHITE_SPACE: Final = b" \t\r\n"
 
 
-class EventLine:
+class EventLine(msgspec.Struct, eq=False, gc=False):
     """
     A line that is valid under its schema, redacted; the digest is of the redacted content.
 
-    Attributes:
+    A struct because one is made for each line, and that must be quick.
+
+    Args:
         record: A record, or a struct with the same attributes: the class that `FAMILIES` has for (kind, event).
 
         identity: What tells the event from every other: ``event_id``, under schema 1 ``<run_id>:<seq>``.
 
+        is_low_trust: Whether the writer is so old, or so unreadable, that its header cannot be believed.
+
         is_redacted: Whether a secret was cut out of it.
     """
 
-    __slots__ = ("_digest", "_is_low_trust", "identity", "is_redacted", "record")
-
-    def __init__(self, record: Any, *, is_low_trust: bool, is_redacted: bool) -> None:
-        meta = record.meta
-        self.record = record
-        self.identity: str = f"{meta.run_id}:{format_number(meta.seq)}" if meta.schema == 1 else meta.event_id
-        self.is_redacted = is_redacted
-        self._is_low_trust = is_low_trust
-        self._digest: str | None = None
+    record: Any
+    identity: str
+    is_low_trust: bool
+    is_redacted: bool = False
+    _digest: str = ""
 
     @property
     def kind(self) -> str:
@@ -74,7 +75,7 @@ class EventLine:
     @property
     def digest(self) -> str:
         """The first 16 hex digits of the content's sha256; computed once, when it is asked for."""
-        if self._digest is None:
+        if not self._digest:
             self._digest = digest_of(self.record)
         return self._digest
 
@@ -98,7 +99,7 @@ class EventLine:
     @property
     def trust(self) -> str | None:
         """How far the attribution can be trusted: ``low``, or the header's provenance; None where it is not known."""
-        if self._is_low_trust:
+        if self.is_low_trust:
             return LOW
         meta = self.record.meta
         provenance: str | None = None if meta.schema == 1 else meta.provenance
@@ -178,7 +179,7 @@ class Reader:
     """
 
     def __init__(self) -> None:
-        self._quick = QuickReader()
+        self._read_quickly = QuickReader().read
         self._structurer = Structurer()
         self._is_run_id = re.compile(RUN_ID_PATTERN, re.ASCII).fullmatch
         self._run_ids: set[str] = set()
@@ -194,15 +195,20 @@ class Reader:
         Returns:
             What it is.
         """
-        record = self._quick.read(raw)
+        record = self._read_quickly(raw)
         if record is None:
             return self.read_precisely(raw)
-        run_id = record.meta.run_id
-        if run_id not in self._run_ids and not self._learn(run_id):
+        meta = record.meta
+        if meta.run_id not in self._run_ids and not self._learn(meta.run_id):
             return self.read_precisely(raw)
-        if may_hold_secret(raw, record):  # type: ignore[arg-type]
+        if find_in_bytes(raw) or (b"\\" in raw and holds_secret(cast(msgspec.Struct, record))):
             return self.read_precisely(raw)
-        return EventLine(record, is_low_trust=self._is_low_trust(record.meta.vinaya), is_redacted=False)
+        low = self._low_trust.get(meta.vinaya)
+        if low is None:
+            low = self._learn_trust(meta.vinaya)
+        if meta.schema == 1:
+            return EventLine(record, f"{meta.run_id}:{meta.seq}", low)
+        return EventLine(record, meta.event_id, low)
 
     def read_precisely(self, raw: bytes) -> Verdict:
         """
@@ -248,8 +254,9 @@ class Reader:
         except InvalidValueError as fault:
             return _refused(fault.code, fault.path, fault.reason, value)
         redacted = redact_record(record)
-        low = self._is_low_trust(redacted.meta.vinaya)
-        return EventLine(redacted, is_low_trust=low, is_redacted=redacted != record)
+        meta = redacted.meta
+        identity = f"{meta.run_id}:{format_number(meta.seq)}" if meta.schema == 1 else meta.event_id
+        return EventLine(redacted, identity, is_low_trust(meta.vinaya), redacted != record)
 
     def _learn(self, run_id: str) -> bool:
         """Whether a run id that was not seen of late is one."""
@@ -260,13 +267,11 @@ class Reader:
         self._run_ids.add(run_id)
         return True
 
-    def _is_low_trust(self, version: str) -> bool:
-        known = self._low_trust.get(version)
-        if known is None:
-            if len(self._low_trust) >= _REMEMBERED:
-                self._low_trust.clear()
-            known = self._low_trust[version] = is_low_trust(version)
-        return known
+    def _learn_trust(self, version: str) -> bool:
+        if len(self._low_trust) >= _REMEMBERED:
+            self._low_trust.clear()
+        self._low_trust[version] = low = is_low_trust(version)
+        return low
 
 
 def _schema(value: Json) -> float | str:

@@ -6,25 +6,22 @@ import json
 from pathlib import Path
 
 import pytest
-from attrs import frozen
 from click.testing import CliRunner
 
 from tests.log.log_lines import line_of
 from tests.support.strategies import dump
+from vinaya_bridge.check import check_lines
 from vinaya_bridge.cli.check import check
+from vinaya_bridge.lines import PhysicalLine
 from vinaya_bridge.log import Reader
-from vinaya_bridge.log.check import check_lines
 
 GOOD = dump(line_of("gate", "summary"))
 BAD = dump(line_of("gate", "summary", ran="hunter2"))
 UNKNOWN = b'{"meta":{"schema":1e400,"event_id":"e"}}'
 
 
-@frozen
-class Plain:
-    number: int
-    offset: int
-    record: bytes
+def physical(number: int, offset: int, raw: bytes) -> PhysicalLine:
+    return PhysicalLine(number, offset, raw, ended=True, record=raw)
 
 
 @pytest.fixture
@@ -35,7 +32,12 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_every_line_has_a_row_and_every_piece_of_one(reader: Reader) -> None:
-    lines = [Plain(1, 0, GOOD), Plain(2, 900, b"\0\0" + GOOD), Plain(3, 1900, b" "), Plain(4, 1902, UNKNOWN)]
+    lines = [
+        physical(1, 0, GOOD),
+        physical(2, 900, b"\0\0" + GOOD),
+        physical(3, 1900, b" "),
+        physical(4, 1902, UNKNOWN),
+    ]
     rows = list(check_lines(reader, "f", lines))
     assert [(row.line, row.offset, row.status) for row in rows] == [
         (1, 0, "event"),
@@ -48,7 +50,7 @@ def test_every_line_has_a_row_and_every_piece_of_one(reader: Reader) -> None:
 
 
 def test_a_row_of_a_refused_line_has_code_path_and_reason(reader: Reader) -> None:
-    (row,) = check_lines(reader, "f", [Plain(3, 5, BAD)])
+    (row,) = check_lines(reader, "f", [physical(3, 5, BAD)])
     assert row.to_json() == {
         "file": "f",
         "line": 3,
@@ -73,7 +75,7 @@ def test_the_command_prints_only_what_is_wrong_and_a_summary(log: Path) -> None:
         "7.ndjson:5: VB115 $: the rest of this record was never written",
         "  a torn fragment; try: vinaya-bridge explain VB115",
         "7.ndjson:6: VB107 $.ran: expected an integer, found a string (gate summary)",
-        "7 lines in 1 file: 2 events, 1 of unknown versions, 3 refused, 1 blank",
+        "7 read = 2 event + 1 unknown_version + 3 refused + 1 blank, in 1 file",
         f"for programs: vinaya-bridge check --json {log}",
     ]
     assert "hunter2" not in result.output
@@ -111,5 +113,13 @@ def test_an_input_that_does_not_exist_is_named_and_exits_with_1(tmp_path: Path) 
 def test_no_control_character_of_a_name_reaches_the_terminal(tmp_path: Path) -> None:
     file = tmp_path / "a\x1b[31m.ndjson"
     file.write_bytes(BAD + b"\n")
-    result = CliRunner().invoke(check, [str(file)])
+    result = CliRunner().invoke(check, [str(file)], color=True)
+    assert "a\\u001b[31m.ndjson:1: VB107" in result.stdout
     assert "\x1b" not in result.output
+
+
+def test_an_unfinished_end_of_a_file_is_neither_wrong_nor_an_event(log: Path) -> None:
+    log.write_bytes(GOOD + b"\n" + GOOD[:40])
+    result = CliRunner().invoke(check, ["--strict", str(log)])
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == ["2 read = 1 event + 1 pending, in 1 file"]

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import click
 import orjson
 
-from vinaya_bridge.files import LogFile, Notice, discover, printable
+from vinaya_bridge.check import STATUSES, CheckedLine, check_lines
+from vinaya_bridge.cli.words import printable
+from vinaya_bridge.files import LogFile, Notice, discover
 from vinaya_bridge.lines import read_lines
-from vinaya_bridge.log.check import CheckedLine, check_lines
 from vinaya_bridge.log.codes import CODES
 from vinaya_bridge.log.line import Reader
 
@@ -68,10 +69,7 @@ def _say(row: CheckedLine, *, is_first: bool) -> None:
 
 
 def _say_summary(counts: Counter[str], files: int, inputs: tuple[str, ...]) -> None:
-    plural = "" if files == 1 else "s"
-    click.echo(
-        f"{counts.total():,} lines in {files:,} file{plural}: {counts['event']:,} events, "
-        f"{counts['unknown_version']:,} of unknown versions, {counts['refused']:,} refused, {counts['blank']:,} blank"
-    )
+    terms = " + ".join(f"{counts[status]:,} {status}" for status in STATUSES if counts[status])
+    click.echo(f"{counts.total():,} read = {terms or 'nothing'}, in {files:,} file{'s' * (files != 1)}")
     if counts["refused"]:
         click.echo(f"for programs: vinaya-bridge check --json {printable(shlex.join(inputs))}")

@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from attrs import asdict, frozen
 
-from vinaya_bridge.log.codes import NOT_JSON, NOT_UTF8, TORN_FRAGMENT
-from vinaya_bridge.log.line import Blank, EventLine, Reader, Refused, UnknownVersion, Verdict
-from vinaya_bridge.log.pieces import Piece, split_pieces
+from vinaya_bridge.lines import PhysicalLine
+from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion, Verdict
+from vinaya_bridge.reading import read_pieces
 
-Status: TypeAlias = Literal["event", "unknown_version", "refused", "blank"]
-"""What a line is, in one word."""
+Status: TypeAlias = Literal["event", "unknown_version", "refused", "blank", "pending"]
+"""What a line is, in one word; ``pending`` is the unfinished end of a file."""
 
-
-class Line(Protocol):
-    """A physical line of a file."""
-
-    @property
-    def number(self) -> int:
-        """Its number in the file, from 1."""
-
-    @property
-    def offset(self) -> int:
-        """Where its first byte is, in bytes from the start of the content."""
-
-    @property
-    def record(self) -> bytes:
-        """What to read: its bytes without the newline."""
+STATUSES: Final[tuple[Status, ...]] = get_args(Status)
+"""All of them."""
 
 
 @frozen
@@ -83,7 +70,7 @@ class CheckedLine:
         return asdict(self)
 
 
-def check_lines(reader: Reader, file: str, lines: Iterable[Line]) -> Iterator[CheckedLine]:
+def check_lines(reader: Reader, file: str, lines: Iterable[PhysicalLine]) -> Iterator[CheckedLine]:
     """
     Checks lines, each by itself: no line is compared with another.
 
@@ -98,39 +85,11 @@ def check_lines(reader: Reader, file: str, lines: Iterable[Line]) -> Iterator[Ch
         One row a line; of a line that holds a torn record and a whole one, or several whole ones, one row a piece.
     """
     for line in lines:
-        for piece, verdict in read_pieces(reader, line.record):
-            yield _row(file, line.number, line.offset + piece.start, verdict)
+        for piece in read_pieces(reader, line):
+            yield _row(file, line.number, piece.offset, piece.verdict)
 
 
-def read_pieces(reader: Reader, raw: bytes) -> Iterator[tuple[Piece, Verdict]]:
-    """
-    Reads a physical line, and each of its pieces by itself where it is not one JSON value.
-
-    Args:
-        reader: What reads a line.
-
-        raw: The line's bytes without the newline.
-
-    Yields:
-        Each piece with what it is; the line itself where it is one piece.
-    """
-    verdict = reader.read(raw)
-    pieces = split_pieces(raw) if _is_unreadable(verdict) else []
-    if len(pieces) < 2:
-        yield Piece(0, len(raw)), verdict
-        return
-    for piece in pieces:
-        part = reader.read(raw[piece.start : piece.start + piece.length])
-        if _is_unreadable(part):
-            part = Refused(TORN_FRAGMENT, "$", "the rest of this record was never written")
-        yield piece, part
-
-
-def _is_unreadable(verdict: Verdict) -> bool:
-    return isinstance(verdict, Refused) and verdict.code in (NOT_JSON, NOT_UTF8)
-
-
-def _row(file: str, number: int, offset: int, verdict: Verdict) -> CheckedLine:
+def _row(file: str, number: int, offset: int, verdict: Verdict | None) -> CheckedLine:
     match verdict:
         case EventLine():
             return CheckedLine(
@@ -155,3 +114,5 @@ def _row(file: str, number: int, offset: int, verdict: Verdict) -> CheckedLine:
             )
         case Blank():
             return CheckedLine(file, number, offset, "blank")
+        case None:
+            return CheckedLine(file, number, offset, "pending")

@@ -96,7 +96,7 @@ def source_of(rule: Rule, schema: int) -> tuple[str, dict[str, object]]:
             for index, emit in enumerate(rule.emits):
                 _write_emit(writer, emit, is_first=index == 0)
             out.line("return events")
-    return writer.functions() + str(out), out.constants
+    return writer.copies.functions() + str(out), out.constants
 
 
 def only_of(when: tuple[Condition, ...]) -> Only:

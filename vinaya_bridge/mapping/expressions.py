@@ -10,8 +10,8 @@ from attrs import frozen
 
 from ethogram.canonical import canonical_payload
 from ethogram.vocabulary import MAX_SAFE_INTEGER
-from vinaya_bridge.log.rules import json_name
-from vinaya_bridge.log.shapes import Shape, fields_of
+from vinaya_bridge.log.shapes import Shape
+from vinaya_bridge.mapping.copies import CopyWriter, is_plain, present_test
 from vinaya_bridge.mapping.source_text import SourceText
 from vinaya_bridge.mapping.sources import ResolvedPath, resolve
 from vinaya_bridge.mapping.terms import (
@@ -30,7 +30,6 @@ from vinaya_bridge.mapping.terms import (
     Term,
 )
 
-_PLAIN_KINDS = frozenset({"string", "int", "bool", "enum", "literal"})
 _FILLS = {"@run.elapsed_ms": 1, "@run.parent": 2}
 
 
@@ -75,8 +74,7 @@ class ExpressionWriter:
         self.kind = kind
         self.event = event
         self.schema = schema
-        self._copiers: dict[tuple[type[attrs.AttrsInstance], ...], str] = {}
-        self._functions: list[SourceText] = []
+        self.copies = CopyWriter(out)
 
     # Reading.
 
@@ -108,7 +106,7 @@ class ExpressionWriter:
                     else f"getattr({name}, {step.attribute!r}, None)"
                 )
                 self.out.line(f"{name} = {text}")
-                self.out.line(f"{name} = {reach} if {_present(name, maybe_none, maybe_unset)} else None")
+                self.out.line(f"{name} = {reach} if {present_test(name, maybe_none, maybe_unset)} else None")
                 text, maybe_none = name, True
                 maybe_unset = step.shape.optional
             elif not step.certain:
@@ -128,7 +126,7 @@ class ExpressionWriter:
             name = self.out.fresh()
             self.out.line(f"{name} = {text}")
             text = name
-        return Value(text, _present(text, maybe_none, maybe_unset))
+        return Value(text, present_test(text, maybe_none, maybe_unset))
 
     def conditions(self, conditions: Sequence[Condition]) -> str | None:
         """The test of the static conditions; empty where there are none, None where they never hold."""
@@ -183,7 +181,7 @@ class ExpressionWriter:
             case FirstOf():
                 return self._first_of(term, sink)
             case EngineValue():
-                sink.fill |= _FILLS[term.name]
+                sink.ask_engine(term.name, is_late=False)
                 return NEVER
             case Group():
                 return self._group(term, sink)
@@ -198,14 +196,14 @@ class ExpressionWriter:
         value = self.read(path)
         if found is None:
             return NEVER
-        if _is_plain(found.shape):
+        if is_plain(found.shape):
             return value
         known = self.out.remembered(("copy", path))
         if isinstance(known, Value):
             return known
         name = self.out.fresh()
         guard = f" if {value.present} else None" if value.present else ""
-        self.out.line(f"{name} = {self._copy(found.shape, value.text)}{guard}")
+        self.out.line(f"{name} = {self.copies.copy(found.shape, value.text)}{guard}")
         copied = Value(name, f"{name} is not None" if value.present else "")
         self.out.remember(("copy", path), copied)
         return copied
@@ -318,8 +316,7 @@ class ExpressionWriter:
         first, rest = terms[0], terms[1:]
         if isinstance(first, EngineValue):
             self.out.line(f"{result} = None")
-            self.out.line(f"fill |= {_FILLS[first.name]}")
-            sink.has_late_fill = True
+            sink.ask_engine(first.name, is_late=True)
             return False
         value = self.term(first, sink)
         if value.never:
@@ -346,54 +343,6 @@ class ExpressionWriter:
         self.out.remember(key, value)
         return value
 
-    # Objects, lists and records of a line, copied.
-
-    def _copy(self, shape: Shape, text: str) -> str:
-        """The expression that copies a value that is there."""
-        if shape.kind in ("number", "any"):
-            return f"number({text})"
-        if shape.kind == "list" and shape.item is not None:
-            return text if _is_plain(shape.item) else f"[{self._copy(shape.item, 'i')} for i in {text}]"
-        if shape.kind == "record" and shape.item is not None:
-            return f"{{k: {self._copy(shape.item, 'i')} for k, i in sorted({text}.items())}}"
-        if shape.kind == "object":
-            return f"{self._copier(shape.classes)}({text})"
-        return text
-
-    def _copier(self, classes: tuple[type[attrs.AttrsInstance], ...]) -> str:
-        """The name of a function that copies an object of one of the classes."""
-        if classes in self._copiers:
-            return self._copiers[classes]
-        name = self._copiers[classes] = self.out.fresh("copy")
-        text = SourceText()
-        self._functions.append(text)
-        if len(classes) > 1:
-            # Which variant an object is, its `type` says: a record that came by the quick path is no instance of them.
-            table: dict[object, str] = {}
-            for cls in classes:
-                table[fields_of(cls)["type"].members[0]] = self._copier((cls,))
-            with text.block(f"def {name}(o):"):
-                for member, copier in table.items():
-                    text.line(f"if o.type == {member!r}: return {copier}(o)")
-                text.line("raise LookupError")
-            return name
-        with text.block(f"def {name}(o):"):
-            text.line("d = {}")
-            for field, shape in sorted(fields_of(classes[0]).items(), key=lambda item: json_name(item[0])):
-                key = json_name(field)
-                if shape.nullable or shape.optional:
-                    text.line(f"i = o.{field}")
-                    test = _present("i", shape.nullable, shape.optional)
-                    text.line(f"if {test}: d[{key!r}] = {self._copy(shape, 'i')}")
-                else:
-                    text.line(f"d[{key!r}] = {self._copy(shape, f'o.{field}')}")
-            text.line("return d")
-        return name
-
-    def functions(self) -> str:
-        """The source of the copying functions that the rest calls."""
-        return "\n".join(str(text) for text in self._functions)
-
 
 class ObjectWriter:
     """
@@ -402,7 +351,7 @@ class ObjectWriter:
     Args:
         writer: Writes the values.
 
-        outer: The writer of the object around it, which the engine's values are told to.
+        outer: The writer of the object around it, which is told of the engine's values.
     """
 
     def __init__(self, writer: ExpressionWriter, outer: ObjectWriter | None = None) -> None:
@@ -416,26 +365,22 @@ class ObjectWriter:
     @property
     def fill(self) -> int:
         """What the engine always adds to the payload, as the bits of a `Fill`."""
-        return self._outer.fill if self._outer is not None else self._fill
-
-    @fill.setter
-    def fill(self, bits: int) -> None:
-        if self._outer is not None:
-            self._outer.fill = bits
-        else:
-            self._fill = bits
+        return self._fill if self._outer is None else self._outer.fill
 
     @property
     def has_late_fill(self) -> bool:
         """Whether the generated source finds out, for each line, what the engine adds."""
-        return self._outer.has_late_fill if self._outer is not None else self._has_late_fill
+        return self._has_late_fill if self._outer is None else self._outer.has_late_fill
 
-    @has_late_fill.setter
-    def has_late_fill(self, late: bool) -> None:
+    def ask_engine(self, name: str, *, is_late: bool) -> None:
+        """Note that the engine adds a value: always, or only on the lines where the source gets there."""
         if self._outer is not None:
-            self._outer.has_late_fill = late
+            self._outer.ask_engine(name, is_late=is_late)
+        elif is_late:
+            self._has_late_fill = True
+            self._writer.out.line(f"fill |= {_FILLS[name]}")
         else:
-            self._has_late_fill = late
+            self._fill |= _FILLS[name]
 
     @property
     def has_certain_field(self) -> bool:
@@ -489,18 +434,6 @@ def _bare(value: object) -> object:
         fields = attrs.asdict(value, recurse=False)  # type: ignore[arg-type]
         return (type(value).__name__, *(_bare(item) for name, item in fields.items() if name != "at"))
     return value
-
-
-def _present(name: str, maybe_none: bool, maybe_unset: bool) -> str:
-    tests = [f"{name} is not None"] * maybe_none + [f"{name} is not UNSET"] * maybe_unset
-    return " and ".join(tests)
-
-
-def _is_plain(shape: Shape) -> bool:
-    """Whether a value can stand in a payload as the record has it."""
-    if shape.kind == "list" and shape.item is not None:
-        return _is_plain(shape.item)
-    return shape.kind in _PLAIN_KINDS
 
 
 def _as_text(shape: Shape, text: str) -> str:

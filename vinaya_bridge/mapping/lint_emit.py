@@ -11,7 +11,8 @@ from vinaya_bridge.mapping.checks import RuleChecks, did_you_mean, listed
 from vinaya_bridge.mapping.compile import ENGINE_CONDITIONS
 from vinaya_bridge.mapping.families import FAMILIES
 from vinaya_bridge.mapping.findings import KeyPath
-from vinaya_bridge.mapping.lint_terms import Target, TermChecks, always_there
+from vinaya_bridge.mapping.lint_terms import Target, TermChecks
+from vinaya_bridge.mapping.presence import always_there
 from vinaya_bridge.mapping.table import EmitRule
 from vinaya_bridge.mapping.terms import (
     Condition,

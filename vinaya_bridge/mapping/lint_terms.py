@@ -12,6 +12,7 @@ from vinaya_bridge.log.shapes import Shape, fields_of
 from vinaya_bridge.mapping import codes
 from vinaya_bridge.mapping.checks import RuleChecks, did_you_mean, listed
 from vinaya_bridge.mapping.findings import KeyPath
+from vinaya_bridge.mapping.presence import always_there, longest
 from vinaya_bridge.mapping.terms import (
     Condition,
     Constant,
@@ -32,9 +33,6 @@ ENGINE_VALUES = {
     "@run.parent": ("run.started", "parentRunId"),
 }
 """Each engine value, and the only type and field that it is for."""
-
-LONGEST_NUMBER = 400
-"""More characters than any number of a line has as text."""
 
 _KINDS = {
     "string": FieldKind.STRING,
@@ -63,60 +61,6 @@ class Target:
     type: str
     name: str
     field: Field | None
-
-
-def longest(shape: Shape | None) -> int | None:
-    """
-    The most characters that a value has as text.
-
-    Args:
-        shape: What the value may be.
-
-    Returns:
-        The bound; None without one.
-    """
-    if shape is None:
-        return 0
-    if shape.members:
-        return max(len(str(member)) for member in shape.members)
-    if shape.kind == "string":
-        return shape.rule.max_units
-    return LONGEST_NUMBER
-
-
-def always_there(checks: RuleChecks, term: Term, schema: int, when: Sequence[Condition]) -> bool:
-    """
-    Whether a term gives a value on every line under a schema.
-
-    Args:
-        checks: The rule.
-
-        term: The term.
-
-        schema: The header schema.
-
-        when: The emit's conditions.
-
-    Returns:
-        False where some line that meets the conditions leaves it out.
-    """
-    match term:
-        case Constant():
-            return True
-        case EngineValue():
-            return term.name == "@run.elapsed_ms"
-        case Source() | Lookup() | Excerpt():
-            return not checks.may_be_absent(term.path, schema, when)
-        case Template():
-            sources = [part.path for part in term.parts if isinstance(part, Source)]
-            return not any(checks.may_be_absent(path, schema, when) for path in sources)
-        case FirstOf():
-            return any(always_there(checks, one, schema, when) for one in term.alternatives)
-        case Group():
-            return any(always_there(checks, one, schema, when) for _, one in term.fields)
-        case Rounded() | Count():
-            # A figure that no reader could hold exactly is left out.
-            return False
 
 
 class TermChecks:

@@ -1,0 +1,205 @@
+"""``vinaya-bridge mapping``: check, show, compare and test mappings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import orjson
+
+from vinaya_bridge.cli.words import printable
+from vinaya_bridge.errors import ConfigurationError
+from vinaya_bridge.mapping import codes
+from vinaya_bridge.mapping.findings import Finding, Severity
+from vinaya_bridge.mapping.lint import lint as lint_table
+from vinaya_bridge.mapping.load import SHIPPED, load_mapping, read_mapping
+
+_FAULTY = 2
+_DIFFERENT = 1
+
+_overlay = click.option(
+    "--mapping-overlay",
+    "overlays",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A mapping file whose rules replace single ones. May be repeated.",
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def mapping() -> None:
+    """
+    Check, show, compare and test mappings.
+
+    A mapping says what becomes of each event of the Log. It is the name of one that comes with the package (core,
+    generic) or the path of a TOML file.
+    """
+
+
+@mapping.command()
+@click.argument("mappings", metavar="[NAME|FILE]...", nargs=-1)
+@_overlay
+@click.option("--strict", is_flag=True, help="Exit with 2 for warnings too.")
+@_json
+@click.pass_context
+def lint(
+    context: click.Context,
+    mappings: tuple[str, ...],
+    overlays: tuple[Path, ...],
+    *,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """
+    Check mappings against both vocabularies.
+
+    All findings are named, each with its place, a code, the rule and what to do. Without an argument, the mappings
+    that come with the package are checked. Exit with 2 on an error.
+    """
+    found: list[Finding] = []
+    for name in mappings or SHIPPED:
+        table, faults = read_mapping(name, overlays)
+        found += [*faults, *lint_table(table, faults)]
+    if as_json:
+        for finding in found:
+            click.echo(orjson.dumps(finding.to_json()))
+    else:
+        for finding in found:
+            for line in str(finding).splitlines():
+                click.echo(printable(line))
+        errors = sum(finding.severity is Severity.ERROR for finding in found)
+        checked = ", ".join(mappings or SHIPPED)
+        click.echo(f"{checked}: {errors} errors, {len(found) - errors} warnings", err=True)
+    is_faulty = any(finding.severity is Severity.ERROR or strict for finding in found)
+    context.exit(_FAULTY if is_faulty else 0)
+
+
+@mapping.command()
+@click.argument("name", metavar="[NAME|FILE]", default="core")
+@_overlay
+def show(name: str, overlays: tuple[Path, ...]) -> None:
+    """Print a mapping as it applies: overlays applied, lookups written out, in one fixed form."""
+    from vinaya_bridge.mapping.render import render  # noqa: PLC0415  each command imports its own
+
+    click.echo(render(load_mapping(name, overlays).table), nl=False)
+
+
+@mapping.command()
+@click.argument("name", metavar="[NAME|FILE]", default="core")
+@_overlay
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print a Markdown table.")
+@_json
+def coverage(name: str, overlays: tuple[Path, ...], *, as_markdown: bool, as_json: bool) -> None:
+    """Print what a mapping makes of each of the Log's events, and what it leaves out, and why."""
+    from vinaya_bridge.mapping.coverage import coverage as rows_of  # noqa: PLC0415
+    from vinaya_bridge.mapping.coverage import markdown  # noqa: PLC0415
+
+    rows = rows_of(load_mapping(name, overlays).table)
+    if as_json:
+        for row in rows:
+            click.echo(orjson.dumps(row.to_json()))
+        return
+    if as_markdown:
+        click.echo(markdown(rows), nl=False)
+        return
+    for row in rows:
+        click.echo(f"{row.name}  (schema {', '.join(map(str, row.schemas))})  {row.place}")
+        for family, basis, when in row.generic:
+            click.echo(f"    family   {family}, {basis}{', when ' + when if when else ''}")
+        for type_name, run, when in row.types:
+            click.echo(f"    emits    {type_name} on {run}{', when ' + when if when else ''}")
+        if row.unmapped:
+            click.echo(f"    unmapped {row.unmapped}")
+        if row.types:
+            click.echo(f"    carries  {' '.join(row.carried)}")
+        for path, why in row.dropped:
+            click.echo(f"    drops    {path}: {why}")
+
+
+@mapping.command()
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.argument("logs", metavar="[LOGS]...", nargs=-1)
+@_json
+@click.pass_context
+def diff(context: click.Context, old: str, new: str, logs: tuple[str, ...], *, as_json: bool) -> None:
+    """
+    Compare two mappings by rule and, with LOGS, by the events that they make of them.
+
+    Exit with 1 when anything differs.
+    """
+    from vinaya_bridge.inputs import event_lines  # noqa: PLC0415
+    from vinaya_bridge.log import Reader  # noqa: PLC0415
+    from vinaya_bridge.mapping.diff import diff_events, diff_tables  # noqa: PLC0415
+
+    before, after = load_mapping(old), load_mapping(new)
+    rules = diff_tables(before.table, after.table)
+    events = diff_events(before, after, event_lines(logs, Reader())) if logs else []
+    if as_json:
+        data = {
+            "rules": [{"rule": one.name, "change": one.change, "lines": list(one.lines)} for one in rules],
+            "events": [
+                {
+                    "event": one.name,
+                    "lines": one.lines,
+                    "changed": one.changed,
+                    "example": one.example,
+                    "differences": one.differences,
+                }
+                for one in events
+            ],
+        }
+        click.echo(orjson.dumps(data, option=orjson.OPT_INDENT_2))
+    else:
+        for rule in rules:
+            click.echo(f"{rule.name}: {rule.change}")
+            for line in rule.lines:
+                click.echo(f"    {printable(line)}")
+        for event in events:
+            click.echo(f"{event.name}: {event.changed:,} of {event.lines:,} lines give other events")
+            click.echo(f"    first: {printable(event.example)}")
+            for line in event.differences:
+                click.echo(f"    {printable(line)}")
+        click.echo(f"{len(rules)} rules differ" + (f", {len(events)} events" if logs else ""), err=True)
+    context.exit(_DIFFERENT if rules or events else 0)
+
+
+@mapping.command()
+@click.argument(
+    "folders", metavar="[FOLDER]...", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option(
+    "--mapping", "name", default="core", show_default=True, metavar="NAME|FILE", help="The mapping to test."
+)
+@click.option("--update", is_flag=True, help="Write what came out as what must, for the cases named.")
+@click.pass_context
+def test(context: click.Context, folders: tuple[Path, ...], name: str, *, update: bool) -> None:
+    """
+    Test a mapping with cases that anyone can write.
+
+    A case is a folder with input*.ndjson (or a folder named in), perhaps an overlay mapping.toml, and expected/.
+    Without an argument, the cases under the present folder are run. Exit with 1 when one fails.
+    """
+    from vinaya_bridge.mapping.cases import find_cases, run_case  # noqa: PLC0415
+
+    cases = find_cases(folders or (Path(),))
+    if not cases:
+        where = ", ".join(str(folder) for folder in folders) or "."
+        remedy = "make a folder with a file input.ndjson in it"
+        raise ConfigurationError(codes.NO_CASES, "no case was found", place=where, remedy=remedy)
+    failed = 0
+    for case in cases:
+        result = run_case(case, name, update=update)
+        failed += bool(result.differences)
+        word = "updated" if result.updated else "FAILED" if result.differences else "ok"
+        click.echo(f"{word:<8}{case.name}")
+        for difference in result.differences:
+            line = f":{difference.line}" if difference.line else ""
+            click.echo(
+                f"    {difference.file}{line}" + (f"  rule {difference.rule}" if difference.rule else "")
+            )
+            for change in difference.changes:
+                click.echo(f"        {change}")
+    click.echo(f"{len(cases) - failed} passed, {failed} failed", err=True)
+    context.exit(_DIFFERENT if failed else 0)

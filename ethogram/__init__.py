@@ -45,7 +45,8 @@ if TYPE_CHECKING:
         WrongStore,
     )
     from ethogram.fold import FoldedRun, FoldError, fold_run
-    from ethogram.journal import JournaledRuns
+    from ethogram.following import FollowEnd, Follower, follow
+    from ethogram.journal import JournaledRuns, stored_checkpoint
     from ethogram.json_text import Json, ParseError
     from ethogram.memory import MemorySink
     from ethogram.refusal import refusal_payload
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from ethogram.runlog import run_directory_name, run_id_of
     from ethogram.sink import BulkSink, CheckpointedSink, RunState, Sink, Source
     from ethogram.sqlite import SqliteSink
+    from ethogram.stream import LineMirror
+    from ethogram.tee import Mirror, MirrorFault, TeeSink
     from ethogram.validation import ValidationError, serialise_validation_error, validate, validated_payload
     from ethogram.vocabulary import (
         EVENT_TYPES,
@@ -94,12 +97,17 @@ __all__ = [
     "Finished",
     "FoldError",
     "FoldedRun",
+    "FollowEnd",
+    "Follower",
     "Gap",
     "Invalid",
     "JournaledRuns",
     "Json",
+    "LineMirror",
     "MalformedLog",
     "MemorySink",
+    "Mirror",
+    "MirrorFault",
     "OutOfSequence",
     "ParseError",
     "RunDirectory",
@@ -111,6 +119,7 @@ __all__ = [
     "Source",
     "SqliteSink",
     "StoreChanged",
+    "TeeSink",
     "ValidationError",
     "WrongStore",
     "canonical_payload",
@@ -119,6 +128,7 @@ __all__ = [
     "compose_lines",
     "excerpt",
     "fold_run",
+    "follow",
     "format_number",
     "parse_draft",
     "parse_event",
@@ -129,6 +139,7 @@ __all__ = [
     "serialise_event",
     "serialise_validation_error",
     "stamp",
+    "stored_checkpoint",
     "utc_now",
     "validate",
     "validated_payload",
@@ -183,7 +194,15 @@ _HOMES = {
         "FoldedRun",
         "fold_run",
     ),
-    "ethogram.journal": ("JournaledRuns",),
+    "ethogram.following": (
+        "FollowEnd",
+        "Follower",
+        "follow",
+    ),
+    "ethogram.journal": (
+        "JournaledRuns",
+        "stored_checkpoint",
+    ),
     "ethogram.json_text": (
         "Json",
         "ParseError",
@@ -203,6 +222,12 @@ _HOMES = {
         "Source",
     ),
     "ethogram.sqlite": ("SqliteSink",),
+    "ethogram.stream": ("LineMirror",),
+    "ethogram.tee": (
+        "Mirror",
+        "MirrorFault",
+        "TeeSink",
+    ),
     "ethogram.validation": (
         "ValidationError",
         "serialise_validation_error",

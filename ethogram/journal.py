@@ -104,13 +104,14 @@ class JournaledRuns:
         self.close()
 
     def close(self) -> None:
-        """Sync the runs, and let go of the lock. A second call does nothing."""
+        """Sync the runs that were written to, and let go of the lock. A second call does nothing."""
         with self._lock:
             if self._lock_fd < 0:
                 return
             try:
-                with system_faults(self.root):
-                    self._files.sync()
+                if self._journal.length_bytes:
+                    with system_faults(self.root):
+                        self._files.sync()
             finally:
                 self._files.close()
                 self._journal.close()
@@ -268,11 +269,14 @@ class JournaledRuns:
             for chunk in record.chunks:
                 self.recovered_lines += self._lacking(chunk)
                 self._apply(chunk)
+            # They may be whole and yet in memory alone: the next journal must not replace this one before that is so.
+            self._files.doubt(run_directory_name(chunk.run_id) for chunk in record.chunks)
             self._measure()
             if (self._run_count, self._total_bytes) == (record.run_count, record.total_bytes):
                 self._checkpoint = record.checkpoint
                 return
         self._cut_torn_lines()
+        self._files.doubt(None)
         self._measure()
 
     def _measure(self) -> None:

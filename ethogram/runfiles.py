@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -43,6 +43,7 @@ class RunFiles:
         self._root_fd: int | None = None
         self._unsynced: set[str] = set()
         self._unsynced_directories: set[str] = set()
+        self._anything_unsynced = False
 
     def close(self) -> None:
         """Let go of the root directory; nothing is synced."""
@@ -200,6 +201,18 @@ class RunFiles:
         os.ftruncate(fd, size_bytes)
         self._unsynced.add(name)
 
+    def doubt(self, names: Iterable[str] | None) -> None:
+        """
+        Take runs for not yet synced: a process that is gone may have written to them.
+
+        Args:
+            names: The names of their directories; None for any run.
+        """
+        if names is None:
+            self._anything_unsynced = True
+        else:
+            self._unsynced.update(names)
+
     def sync(self) -> None:
         """
         Make everything stored so far durable.
@@ -210,12 +223,13 @@ class RunFiles:
         Raises:
             OSError: The system could not write.
         """
-        if len(self._unsynced) > _SYNC_EACH_UP_TO:
+        if self._anything_unsynced or len(self._unsynced) > _SYNC_EACH_UP_TO:
             os.sync()
         else:
             for name in self._unsynced:
                 self._sync_path(f"{name}/{EVENTS_FILE}")
             self._sync_directories(self._unsynced_directories)
+        self._anything_unsynced = False
         self._unsynced.clear()
         self._unsynced_directories.clear()
 
@@ -305,11 +319,25 @@ class RunFiles:
         """
         with system_faults(self.root):
             for name, _ in self.sizes():
-                run_id = run_id_of(name)
-                if run_id is None:
-                    run_id = _first_run_id(self.root / name / EVENTS_FILE, name)
+                run_id = self.run_id(name)
                 if run_id is not None:
                     yield run_id
+
+    def run_id(self, name: str) -> str | None:
+        """
+        The run that a directory is of.
+
+        Args:
+            name: The directory's name.
+
+        Returns:
+            Its id; None where the directory is not named as that of a run.
+
+        Raises:
+            OSError: The name holds a hash, and the first line could not be read.
+        """
+        run_id = run_id_of(name)
+        return _first_run_id(self.root / name / EVENTS_FILE, name) if run_id is None else run_id
 
     def _root(self) -> int:
         if self._root_fd is None:

@@ -201,7 +201,7 @@ class Reader:
         meta = record.meta
         if meta.run_id not in self._run_ids and not self._learn(meta.run_id):
             return self.read_precisely(raw)
-        if find_in_bytes(raw) or (b"\\" in raw and holds_secret(cast(msgspec.Struct, record))):
+        if find_in_bytes(raw) or (b"\\" in raw and holds_secret(msgspec.to_builtins(record))):
             return self.read_precisely(raw)
         low = self._low_trust.get(meta.vinaya)
         if low is None:
@@ -234,14 +234,14 @@ class Reader:
             value, too_deep = fault.shallow, True
         except NotJsonError as fault:
             return Refused(codes.NOT_JSON, "$", fault.reason)
-        return self._classify(value, too_deep=too_deep)
+        return self._classify(value, too_deep=too_deep, escapes="\\u" in text)
 
-    def _classify(self, value: Json, *, too_deep: bool) -> Verdict:
+    def _classify(self, value: Json, *, too_deep: bool, escapes: bool) -> Verdict:
         schema = _schema(value)
         if isinstance(schema, str):
             return _refused(codes.NO_SCHEMA, schema, _SCHEMA_IS[schema], value)
         value = cast(dict[str, Json], value)
-        surrogate = lone_surrogate(value)
+        surrogate = lone_surrogate(value) if escapes else None  # UTF-8 has none, so one must be an escape
         if surrogate is not None:
             return _refused(codes.LONE_SURROGATE, surrogate, "half of a surrogate pair", value)
         if schema not in SCHEMAS:
@@ -253,7 +253,7 @@ class Reader:
             record = self._structurer.record(value, int(schema))
         except InvalidValueError as fault:
             return _refused(fault.code, fault.path, fault.reason, value)
-        redacted = redact_record(record)
+        redacted = redact_record(record) if holds_secret(value) else record
         meta = redacted.meta
         identity = f"{meta.run_id}:{format_number(meta.seq)}" if meta.schema == 1 else meta.event_id
         return EventLine(redacted, identity, is_low_trust(meta.vinaya), redacted != record)

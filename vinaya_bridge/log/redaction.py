@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
 
 import attrs
-import msgspec
 import re2
 
 from vinaya_bridge.log.families import FAMILIES
@@ -76,17 +75,18 @@ a backslash needs `holds_secret`, since an escape can hide a secret from it.
 """
 
 
-def holds_secret(record: msgspec.Struct) -> bool:
+def holds_secret(line: object) -> bool:
     """
     Whether a string of a line could hold a secret: never wrongly no.
 
     Args:
-        record: The line, decoded.
+        line: The line as decoded JSON; tuples may stand for lists.
 
     Returns:
         False where no string of the line holds a secret.
     """
-    return bool(find_in_bytes("\n\0\n".join(_strings(msgspec.to_builtins(record))).encode()))
+    # What stands between the strings ends every pattern, so that no two of them make one.
+    return bool(find_in_bytes("\n\0\n".join(_strings(line)).encode()))
 
 
 def _strings(value: object) -> list[str]:
@@ -98,7 +98,7 @@ def _strings(value: object) -> list[str]:
             found.append(here)
         elif isinstance(here, dict):
             stack.extend(here.values())
-        elif isinstance(here, tuple):  # msgspec leaves tuples as they are
+        elif isinstance(here, list | tuple):
             stack.extend(here)
     return found
 
@@ -113,6 +113,8 @@ def redact_text(text: str) -> str:
     Returns:
         The text, `REDACTED` in place of each secret; of a URL only the credentials are cut.
     """
+    if not find_in_bytes(text.encode()):
+        return text
     text = str(_SECRET.sub(REDACTED, text))
     for assigned in _ASSIGNED_VALUES:
         text = str(assigned.sub(rf"\1{REDACTED}", text))

@@ -54,6 +54,9 @@ def _no_constant(_name: str) -> NoReturn:
     raise NotJsonError("NaN and Infinity are not JSON")
 
 
+_DECODER: Final = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)
+
+
 def parse(text: str) -> Json:
     """
     Parses one JSON text, with white space around it or none.
@@ -70,9 +73,8 @@ def parse(text: str) -> Json:
         NotJsonError: It is not one JSON value.
         NestedTooDeepError: It nests deeper than the parser goes.
     """
-    decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)
     try:
-        value: Json = decoder.decode(text)
+        value: Json = _DECODER.decode(text)
     except RecursionError:
         raise NestedTooDeepError(_shallow(text)) from None
     except json.JSONDecodeError as fault:

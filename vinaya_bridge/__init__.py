@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vinaya_bridge.log import Reader
     from vinaya_bridge.mapping import load_mapping
-    from vinaya_bridge.tail import Tail, TailPoll
+    from vinaya_bridge.tail import Tail
+    from vinaya_bridge.tail_poll import TailPoll
 
 __all__ = ["Reader", "Tail", "TailPoll", "load_mapping"]
 
-_HOMES = {"Reader": "log", "Tail": "tail", "TailPoll": "tail", "load_mapping": "mapping"}
+_HOMES = {"Reader": "log", "Tail": "tail", "TailPoll": "tail_poll", "load_mapping": "mapping"}
 
 
 def __getattr__(name: str) -> object:

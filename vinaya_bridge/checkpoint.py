@@ -7,7 +7,7 @@ import msgspec
 from vinaya_bridge.holes import Arrival
 from vinaya_bridge.runs import Held
 
-CHECKPOINT_VERSION = 1
+CHECKPOINT_VERSION = 2
 
 
 class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
@@ -22,12 +22,18 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
         waiting: Lines that wait behind a hole.
 
         held: Ends that are held.
+
+        seen: The processes seen last, each with the highest seq that was given.
+
+        total: The report's terms, of all calls, as of this position.
     """
 
     version: int
     follower: bytes
     waiting: list[Arrival]
     held: list[Held]
+    seen: list[tuple[str, int]]
+    total: dict[str, int]
 
 
 def decode_checkpoint(checkpoint: bytes | None) -> Checkpoint | None:

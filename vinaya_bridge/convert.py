@@ -25,7 +25,7 @@ from vinaya_bridge.order import in_order, precedence
 from vinaya_bridge.output import Output
 from vinaya_bridge.places import check_output_not_inside_inputs, spool_stdin
 from vinaya_bridge.relay import REFUSED_TYPE, Refusal, line_digest, relay_drafts
-from vinaya_bridge.report import Report, RunCounts, build_report
+from vinaya_bridge.report import Report, RunCounts, build_report, total_before
 from vinaya_bridge.runs import Append, Known, MainRun, missing_emits
 from vinaya_bridge.scan import Aside, Scanned, Scanner, ScanOptions
 from vinaya_bridge.settle import Spread, settle
@@ -172,6 +172,10 @@ class Conversion:
         self._sink = RunDirectory(output.runs, clock=self._stamp, durability="batch", repair_torn_tail=True)
         self._kept = KeptStore(output.kept)
         self._index = _index_of(output)
+        self._held = {
+            Term.CONVERTED.value: 0 if self._index is None else self._index.lines(),
+            **self._kept.counts(),
+        }
         self._counts = RunCounts(open_before=0 if self._index is None else self._index.open_runs())
         self._spill = Spill(output.clear("spill"), budget_bytes=options.memory_budget_bytes)
         self._spread = Spread()
@@ -326,7 +330,7 @@ class Conversion:
             ledger.settle(Term.LATE)
             self._refuse(entry, Term.LATE, "finished")
             return
-        ledger.settle(Term.CONVERTED)
+        ledger.settle(Term.CONVERTED if known is None else Term.DUPLICATE)
         self._append(appends)
 
     def _leave_out(self, entry: Entry) -> None:
@@ -402,7 +406,7 @@ class Conversion:
         """Return the call's report."""
         return build_report(
             ledger=self._ledger,
-            previous=previous,
+            before=total_before(previous, self._held),
             files=self._file_rows,
             pending=self._pending,
             conflicts=self._conflicts,

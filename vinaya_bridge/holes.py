@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
+from itertools import islice
 
 import msgspec
 
 from vinaya_bridge.entry import Entry
 
 _REMEMBERED_PROCESSES = 10_000
+_SAVED_PROCESSES = 256
 
 
 class Arrival(msgspec.Struct, frozen=True, array_like=True):
@@ -68,17 +70,25 @@ class Holes:
     Holds back lines behind a hole in the seq of a process that was already seen.
 
     A hole is normal (a line can go elsewhere, or never land), so nothing waits for longer than the settle time. Only
-    the processes seen last are remembered: one that comes again after ten thousand others counts as new.
+    the processes seen last are remembered, ten thousand of them, and 256 over a restart: one that comes again after
+    these counts as new.
 
     Args:
         settle_seconds: How long a line waits at most.
 
         waiting: Lines that waited when an earlier run stopped.
+
+        seen: What `seen` gave then.
     """
 
-    def __init__(self, settle_seconds: float, waiting: Iterable[Arrival] = ()) -> None:
+    def __init__(
+        self,
+        settle_seconds: float,
+        waiting: Iterable[Arrival] = (),
+        seen: Iterable[tuple[str, int]] = (),
+    ) -> None:
         self._settle_seconds = settle_seconds
-        self._last: OrderedDict[str, int] = OrderedDict()
+        self._last = OrderedDict(seen)
         self._waiting: dict[str, list[Arrival]] = defaultdict(list)
         for arrival in waiting:
             self._waiting[arrival.process].append(arrival)
@@ -87,6 +97,11 @@ class Holes:
     def waiting(self) -> list[Arrival]:
         """Return the lines that wait."""
         return [arrival for arrivals in self._waiting.values() for arrival in arrivals]
+
+    def seen(self) -> list[tuple[str, int]]:
+        """Return the processes seen last, each with the highest seq that was given."""
+        newest = islice(reversed(self._last.items()), _SAVED_PROCESSES)
+        return list(newest)[::-1]
 
     def admit(self, arrivals: Iterable[Arrival], now: float, lossy_streams: frozenset[str]) -> list[Arrival]:
         """
@@ -106,19 +121,27 @@ class Holes:
         admitted: list[Arrival] = []
         for process, lines in candidates.items():
             lines.sort(key=lambda arrival: (arrival.seq, arrival.identity))
+            overdue = self._overdue(lines, now)
             for place, arrival in enumerate(lines):
                 last = self._last.get(process)
                 if not (
-                    last is None
+                    place < overdue
+                    or last is None
                     or arrival.seq <= last + 1
                     or arrival.stream in lossy_streams
-                    or now - min(later.since for later in lines[place:]) >= self._settle_seconds
                 ):
                     self._waiting[process] = lines[place:]
                     break
                 admitted.append(arrival)
                 self._saw(process, arrival.seq if last is None else max(last, arrival.seq))
         return admitted
+
+    def _overdue(self, lines: list[Arrival], now: float) -> int:
+        """How many lines, by seq, are at or before one that has waited for long enough."""
+        for place in range(len(lines), 0, -1):
+            if now - lines[place - 1].since >= self._settle_seconds:
+                return place
+        return 0
 
     def _saw(self, process: str, seq: int) -> None:
         self._last[process] = seq

@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
+from attrs import Factory, define
 
+from vinaya_bridge.errors import SinkError
 from vinaya_bridge.log.moment import instant_us
 from vinaya_bridge.naming import RELAY_RUN
+from vinaya_bridge.output import OUTPUT_FOREIGN, OUTPUT_UNWRITABLE, writing
 from vinaya_bridge.relay import told_key
 from vinaya_bridge.runs import Known, RunFacts
 
-_VERSION = 1
+_VERSION = 2
 _TAIL_BYTES = 512
 _AT_ONCE = 400
 _SCHEMA = """
@@ -43,6 +46,15 @@ CREATE TABLE told (
 ) WITHOUT ROWID;
 """
 
+_REFUSED = (
+    "SQLITE_FULL",
+    "SQLITE_IOERR",
+    "SQLITE_READONLY",
+    "SQLITE_CANTOPEN",
+    "SQLITE_PERM",
+    "SQLITE_NOMEM",
+)
+
 T = TypeVar("T")
 
 
@@ -57,44 +69,73 @@ class OutputIndex:
         path: ``OUT/state/identities.sqlite``; made where it does not exist.
 
         runs: ``OUT/runs``.
+
+    Raises:
+        SinkError: It cannot be read or written; also from every method.
     """
 
     def __init__(self, path: Path, runs: Path) -> None:
         self._path = path
         self._runs = runs
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with writing(path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._database = self._open()
 
     def _open(self) -> sqlite3.Connection:
+        try:
+            database = self._connect()
+        except sqlite3.DatabaseError as fault:
+            self._check_writable(fault)
+            return self._make_anew()
+        if database.execute("PRAGMA user_version").fetchone()[0] == _VERSION:
+            return database
+        database.close()
+        return self._make_anew()
+
+    def _connect(self) -> sqlite3.Connection:
         database = sqlite3.connect(self._path, isolation_level=None)
         try:
-            database.execute("PRAGMA journal_mode = OFF")
-            database.execute("PRAGMA synchronous = OFF")
-            if database.execute("PRAGMA user_version").fetchone()[0] == _VERSION:
-                database.execute("SELECT count(*) FROM runs").fetchone()
-                return database
+            # A process can be killed at any moment; a cache may be behind the runs, but must not contradict itself.
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.DatabaseError:
-            pass
-        database.close()
-        self._path.unlink(missing_ok=True)
-        database = sqlite3.connect(self._path, isolation_level=None)
-        database.execute("PRAGMA journal_mode = OFF")
-        database.execute("PRAGMA synchronous = OFF")
-        database.executescript(_SCHEMA)
-        database.execute(f"PRAGMA user_version = {_VERSION}")
-        self._path.chmod(0o600)
+            database.close()
+            raise
         return database
+
+    def _make_anew(self) -> sqlite3.Connection:
+        try:
+            with writing(self._path):
+                for suffix in ("", "-wal", "-shm", "-journal"):
+                    self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+                self._path.touch(mode=0o600)
+            database = self._connect()
+            database.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {_VERSION}; COMMIT;")
+        except sqlite3.DatabaseError as fault:
+            raise _unwritable(self._path, fault) from fault
+        return database
+
+    def _check_writable(self, fault: sqlite3.DatabaseError) -> None:
+        """Leave the cache as it is where the system refused: it is not the file that is at fault."""
+        if getattr(fault, "sqlite_errorname", "").startswith(_REFUSED):
+            raise _unwritable(self._path, fault) from fault
 
     def _ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
         """Put a question; where the cache turns out to be broken, make it anew and ask again."""
         try:
             return question(self._database)
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as fault:
+            self._check_writable(fault)
             self._database.close()
-            self._path.unlink(missing_ok=True)
-            self._database = self._open()
-            self.refresh()
+            self._database = self._make_anew()
+        try:
+            self._catch_up(self._database, None)
             return question(self._database)
+        except sqlite3.DatabaseError as fault:
+            raise _unwritable(self._path, fault) from fault
+
+    def _all(self, query: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[tuple[Any, ...]]:
+        return self._ask(lambda database: database.execute(query, values).fetchall())
 
     # ------------------------------------------------------------------------------------ catching up
 
@@ -104,8 +145,13 @@ class OutputIndex:
 
         Args:
             directories: The names of those that changed; None looks at all.
+
+        Raises:
+            SinkError: A run's log is not what this tool writes.
         """
-        database = self._database
+        self._ask(lambda database: self._catch_up(database, directories))
+
+    def _catch_up(self, database: sqlite3.Connection, directories: Collection[str] | None) -> None:
         query = "SELECT run_id, directory, size, tail FROM runs"
         if directories is None:
             rows = database.execute(query).fetchall()
@@ -116,80 +162,37 @@ class OutputIndex:
                 for row in database.execute(f"{query} WHERE directory = ?", (name,)).fetchall()
             ]
         recorded = {directory: (run_id, size, tail) for run_id, directory, size, tail in rows}
-        database.execute("BEGIN")
-        for directory in _directories(self._runs) if directories is None else sorted(directories):
-            before = recorded.pop(directory, None)
-            path = self._runs / directory / "events.jsonl"
-            try:
-                size = path.stat().st_size
-            except FileNotFoundError:
-                size = 0
-            if before is not None and size == before[1] and _tail(path, size) == before[2]:
-                continue
-            start = 0
-            if before is not None:
-                if size > before[1] and _tail(path, before[1]) == before[2]:
-                    start = before[1]
-                else:
-                    self._forget([before[0]])
-            if size:
-                self._read(directory, path, start)
-        self._forget([run_id for run_id, _, _ in recorded.values()])
-        database.execute("COMMIT")
-
-    def _forget(self, run_ids: Iterable[str]) -> None:
-        for run_id in run_ids:
-            self._database.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
-            self._database.execute("DELETE FROM parts WHERE run_id = ?", (run_id,))
-            if run_id == RELAY_RUN:
-                self._database.execute("DELETE FROM told")
-
-    def _read(self, directory: str, path: Path, start: int) -> None:
-        with path.open("rb") as stream:
-            stream.seek(start)
-            end = start
-            run_id: str | None = None
-            finished = agent_started = False
-            first_captured_at: str | None = None
-            parts: list[tuple[str, int, str, str]] = []
-            told: list[tuple[str, str]] = []
-            for raw in stream:
-                if not raw.endswith(b"\n"):
-                    break
-                event = orjson.loads(raw)
-                end += len(raw)
-                if run_id is None:
-                    run_id = event["runId"]
-                    first_captured_at = event.get("capturedAt")
-                finished = event["type"] == "run.finished"
-                agent_started = agent_started or event["type"] == "agent.started"
-                payload = event["payload"]
-                block = payload.get("vinaya") if isinstance(payload, dict) else None
-                if not isinstance(block, dict):
+        with database:  # commits, or rolls back
+            database.execute("BEGIN")
+            for directory in _directories(self._runs) if directories is None else sorted(directories):
+                before = recorded.pop(directory, None)
+                path = self._runs / directory / "events.jsonl"
+                try:
+                    size = path.stat().st_size
+                except FileNotFoundError:
+                    size = 0
+                if before is not None and size == before[1] and _tail(path, size) == before[2]:
                     continue
-                if run_id == RELAY_RUN:
-                    if "digest" in block:
-                        told.append(told_key(event["type"], payload))
-                elif "part" in block:
-                    parts.append((block["eventId"], block["part"], run_id, block["digest"]))
-        if run_id is None:
-            return
-        database = self._database
-        database.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?)", parts)
-        database.executemany("INSERT OR REPLACE INTO told VALUES (?, ?)", told)
-        database.execute(
-            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE SET"
-            " size = excluded.size, tail = excluded.tail, finished = excluded.finished,"
-            " agent_started = agent_started OR excluded.agent_started",
-            (run_id, directory, end, _tail(path, end), finished, first_captured_at, agent_started),
-        )
+                start = 0
+                if before is not None:
+                    if size > before[1] and _tail(path, before[1]) == before[2]:
+                        start = before[1]
+                    else:
+                        _forget(database, [before[0]])
+                if size:
+                    _read(database, directory, path, start)
+            _forget(database, [run_id for run_id, _, _ in recorded.values()])
 
     # ------------------------------------------------------------------------------------ asking
 
     def open_runs(self) -> int:
         """Return how many runs have no terminal event, the bridge's own left out."""
         query = "SELECT count(*) FROM runs WHERE NOT finished AND run_id <> ?"
-        return int(self._ask(lambda database: database.execute(query, (RELAY_RUN,)).fetchone()[0]))
+        return int(self._all(query, (RELAY_RUN,))[0][0])
+
+    def lines(self) -> int:
+        """Return how many lines have an event here."""
+        return int(self._all("SELECT count(DISTINCT identity) FROM parts")[0][0])
 
     def known(self, identities: Iterable[str]) -> dict[str, Known]:
         """
@@ -209,9 +212,7 @@ class OutputIndex:
                 "SELECT identity, part, run_id, digest, finished FROM parts JOIN runs USING (run_id)"  # noqa: S608
                 f" WHERE identity IN ({marks})"
             )
-            for identity, part, run_id, digest, finished in self._ask(
-                lambda database, query=query, some=some: database.execute(query, some).fetchall()
-            ):
+            for identity, part, run_id, digest, finished in self._all(query, some):
                 found[identity][part] = run_id
                 digests[identity] = digest
                 if finished:
@@ -233,7 +234,7 @@ class OutputIndex:
             " OR (run_id >= :main || '/' AND run_id < :main || '0')"
             " OR (run_id >= :main || '~' AND run_id < :main || char(127))"
         )
-        rows = self._ask(lambda database: database.execute(query, {"main": main_run}).fetchall())
+        rows = self._all(query, {"main": main_run})
         return {
             run_id: RunFacts(
                 finished=bool(finished),
@@ -251,15 +252,120 @@ class OutputIndex:
             keys: See `Refusal.key`.
         """
         query = "SELECT 1 FROM told WHERE cause = ? AND digest = ?"
-        return frozenset(
-            key
-            for key in keys
-            if self._ask(lambda database, key=key: database.execute(query, key).fetchone()) is not None
-        )
+        return frozenset(key for key in keys if self._all(query, key))
 
     def close(self) -> None:
         """Close the cache."""
         self._database.close()
+
+
+def _forget(database: sqlite3.Connection, run_ids: Iterable[str]) -> None:
+    for run_id in run_ids:
+        database.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
+        database.execute("DELETE FROM parts WHERE run_id = ?", (run_id,))
+        if run_id == RELAY_RUN:
+            database.execute("DELETE FROM told")
+
+
+def _read(database: sqlite3.Connection, directory: str, path: Path, start: int) -> None:
+    held = HeldOfRun()
+    end = start
+    with path.open("rb") as stream:
+        stream.seek(start)
+        for raw in stream:
+            if not raw.endswith(b"\n"):
+                break
+            try:
+                held.add(raw)
+            except (orjson.JSONDecodeError, KeyError, TypeError) as fault:
+                raise SinkError(
+                    OUTPUT_FOREIGN,
+                    f"the line at byte {end:,} is no event of this tool",
+                    place=str(path),
+                    remedy="move the output away, or give another directory with -o",
+                ) from fault
+            end += len(raw)
+    if held.run_id is None:
+        return
+    database.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?)", held.parts)
+    database.executemany("INSERT OR REPLACE INTO told VALUES (?, ?)", held.told)
+    database.execute(
+        "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE SET"
+        " size = excluded.size, tail = excluded.tail, finished = excluded.finished,"
+        " agent_started = agent_started OR excluded.agent_started",
+        (
+            held.run_id,
+            directory,
+            end,
+            _tail(path, end),
+            held.finished,
+            held.first_captured_at,
+            held.agent_started,
+        ),
+    )
+
+
+@define
+class HeldOfRun:
+    """
+    What the events of one run say of the lines that they come from.
+
+    Args:
+        run_id: The run; None before the first event.
+
+        finished: Whether the last event is its terminal one.
+
+        agent_started: Whether an agent started.
+
+        first_captured_at: Of the first event.
+
+        parts: Identity, part, run and digest of each event of a line.
+
+        told: Of the bridge's own run: what it has told (see `Refusal.key`).
+    """
+
+    run_id: str | None = None
+    finished: bool = False
+    agent_started: bool = False
+    first_captured_at: str | None = None
+    parts: list[tuple[str, int, str, str]] = Factory(list)
+    told: list[tuple[str, str]] = Factory(list)
+
+    def add(self, raw: bytes) -> None:
+        """
+        Take the next event.
+
+        Args:
+            raw: Canonical text.
+
+        Raises:
+            ValueError, KeyError, TypeError: It is no event of this tool.
+        """
+        event = orjson.loads(raw)
+        run_id: str = event["runId"]
+        if self.run_id is None:
+            self.run_id = run_id
+            self.first_captured_at = event.get("capturedAt")
+        self.finished = event["type"] == "run.finished"
+        self.agent_started = self.agent_started or event["type"] == "agent.started"
+        payload = event["payload"]
+        block = payload.get("vinaya") if isinstance(payload, dict) else None
+        if not isinstance(block, dict):
+            return
+        if run_id == RELAY_RUN:
+            if "digest" in block:
+                self.told.append(told_key(event["type"], payload))
+        elif "part" in block:
+            self.parts.append((block["eventId"], block["part"], run_id, block["digest"]))
+
+
+def _unwritable(path: Path, fault: sqlite3.DatabaseError) -> SinkError:
+    return SinkError(
+        OUTPUT_UNWRITABLE,
+        f"SQLite: {fault}",
+        place=str(path),
+        remedy="make room or mend the rights, then run the same command again: it goes on where this one stopped",
+    )
 
 
 def _directories(runs: Path) -> Iterator[str]:

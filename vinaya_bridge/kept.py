@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -87,6 +88,7 @@ class KeptStore:
         self._streams: dict[str, BinaryIO] = {}
         self._ends: dict[str, int] = {}
         self._known: set[bytes] = set()
+        self._counts: Counter[str] = Counter()
         if folder.is_dir():
             self._mend()
 
@@ -101,6 +103,7 @@ class KeptStore:
             if row.kept_offset + row.length + 1 > sizes.get(name, 0):
                 break
             self._known.add(row.key())
+            self._counts[row.why] += 1
             self._ends[name] = max(self._ends.get(name, 0), row.kept_offset + row.length + 1)
             whole = end
         for name in (INDEX_NAME, *sizes):
@@ -161,9 +164,14 @@ class KeptStore:
         if key in self._known:
             return None
         self._known.add(key)
+        self._counts[why] += 1
         self._write(name, raw + b"\n")
         self._write(INDEX_NAME, orjson.dumps(asdict(row)) + b"\n")
         return row
+
+    def counts(self) -> dict[str, int]:
+        """Return how many lines are kept, by the reason."""
+        return dict(self._counts)
 
     def _write(self, name: str, data: bytes) -> None:
         stream = self._streams.get(name)

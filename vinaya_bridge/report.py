@@ -86,7 +86,7 @@ class Report:
 def build_report(
     *,
     ledger: Ledger,
-    previous: Mapping[str, JsonValue] | None,
+    before: Mapping[str, int],
     files: Sequence[Mapping[str, JsonValue]],
     pending: Iterable[tuple[str, int]],
     conflicts: Sequence[Mapping[str, JsonValue]],
@@ -103,7 +103,7 @@ def build_report(
     Args:
         ledger: What became of its lines.
 
-        previous: The output's last report.
+        before: The terms of all calls before this one: see `total_before`.
 
         files: A row for each file read.
 
@@ -124,7 +124,6 @@ def build_report(
         ended_at: ISO-8601.
     """
     lines = ledger.lines()
-    before = _terms(previous["total"]) if previous is not None else {}
     total: dict[str, JsonValue] = {term: before.get(term, 0) + count for term, count in lines.items()}
     return Report(
         {
@@ -151,6 +150,33 @@ def build_report(
             },
         }
     )
+
+
+def total_before(
+    report: Mapping[str, JsonValue] | None, held: Mapping[str, int], saved: Mapping[str, int] | None = None
+) -> dict[str, int]:
+    """
+    Return the terms of all calls that were made on an output before this one.
+
+    A call that was killed left no report, and an output can have been put back to an older copy. So the converted
+    lines are those that the output holds, and there are no fewer kept lines than it keeps; the lines read follow.
+
+    Args:
+        report: The output's last report.
+
+        held: How many lines the output holds or keeps, by term.
+
+        saved: The terms as a position has them, which can be newer than the report.
+    """
+    total = _terms(report.get("total")) if report is not None else {}
+    if saved is not None and saved.get("read", 0) > total.get("read", 0):
+        total = dict(saved)
+    for term in Term:
+        before = total.get(term, 0)
+        now = held.get(term, 0) if term is Term.CONVERTED else max(before, held.get(term, 0))
+        total[term] = now
+        total["read"] = total.get("read", 0) + now - before
+    return total
 
 
 def bridge_version() -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Event
 
-from vinaya_bridge.tail import Tail, TailPoll
+from vinaya_bridge.tail import Tail
+from vinaya_bridge.tail_poll import TailPoll
 
 Tell = Callable[[TailPoll], None]
 """Told of each poll."""

@@ -40,6 +40,9 @@ class Index(Protocol):
     def open_runs(self) -> int:
         """Return how many runs have no terminal event."""
 
+    def lines(self) -> int:
+        """Return how many lines have an event here."""
+
 
 class TailSink(Protocol):
     """Takes the events of a poll and the position after it, both or neither."""

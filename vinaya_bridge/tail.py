@@ -4,96 +4,49 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, NamedTuple, Self
+from typing import Literal, Self
 
 import msgspec
-from attrs import Factory, define, frozen
+from attrs import Factory, define
+from msgspec.structs import replace
 
 from ethogram import CanonicalDraft
+from vinaya_bridge.accounts import Accounts
 from vinaya_bridge.checkpoint import CHECKPOINT_VERSION, Checkpoint, decode_checkpoint
 from vinaya_bridge.entry import Act
-from vinaya_bridge.files import Notice
-from vinaya_bridge.follow import Follower, Lag, Poll
+from vinaya_bridge.errors import SinkError
+from vinaya_bridge.follow import Follower, Poll
 from vinaya_bridge.gaps import Gap
 from vinaya_bridge.growing import FollowedLine
 from vinaya_bridge.holes import Arrival, Holes
 from vinaya_bridge.kept import KeptStore
-from vinaya_bridge.ledger import JsonValue, Ledger, Term
+from vinaya_bridge.ledger import JsonValue, Term
 from vinaya_bridge.lines import PhysicalLine
 from vinaya_bridge.log import Reader
 from vinaya_bridge.mapping import load_mapping
 from vinaya_bridge.naming import RELAY_RUN, dispatch_run_id
 from vinaya_bridge.order import in_order
-from vinaya_bridge.output import Output
+from vinaya_bridge.output import OUTPUT_UNWRITABLE, Output
 from vinaya_bridge.places import check_output_not_inside_inputs
 from vinaya_bridge.relay import REFUSED_TYPE, Lost, Refusal, line_digest, opening_draft, relay_drafts
-from vinaya_bridge.report import RunCounts, build_report
-from vinaya_bridge.runs import Append, MainRun, missing_emits
+from vinaya_bridge.report import total_before
+from vinaya_bridge.runs import Append, Held, MainRun, missing_emits
 from vinaya_bridge.scan import Aside, Scanner, ScanOptions
 from vinaya_bridge.settle import settle
 from vinaya_bridge.sinks import TailSink, open_sink
 from vinaya_bridge.stamp import timestamp
+from vinaya_bridge.steady import Now, SteadyClock
+from vinaya_bridge.tail_poll import Status, TailPoll, joined
 
 _IDLE_MAIN_RUNS = 256
 _REPORT_EVERY_SECONDS = 5.0
+_POLL_BYTES = 4 << 20
+"""A signal is looked at between polls, so this bounds how long stopping takes."""
 
-Now = Callable[[], float]
-"""The time in seconds since 1970."""
-
-
-@frozen
-class TailPoll:
-    """
-    What one poll did.
-
-    Args:
-        new: Identities of the lines of which the first event became durable in this poll, in order.
-
-        gaps: What the log once held, or may have held, and can no longer be read.
-
-        notices: What is wrong with an input.
-
-        refused: Lines that were kept in this poll, with file, line and reason.
-
-        opened: Runs that started.
-
-        finished: Runs that ended, with their outcome's event.
-
-        more: Whether there is more to read at once.
-    """
-
-    new: list[str]
-    gaps: list[Gap]
-    notices: list[Notice]
-    refused: list[tuple[str, int | None, str]]
-    opened: list[str]
-    finished: list[str]
-    more: bool
-
-
-class Status(NamedTuple):
-    """
-    Where a tail stands.
-
-    Args:
-        lag: Of its follower.
-
-        lines: The equation's terms of this call.
-
-        events: How many events were appended in this call.
-
-        last_event: Type of the last event and its ``capturedAt``, or None.
-
-        waiting: Lines that wait for a hole to be filled.
-    """
-
-    lag: Lag
-    lines: dict[str, int]
-    events: int
-    last_event: tuple[str, str] | None
-    waiting: int
+_NOTHING_READ = Poll([], [], [], more=False)
 
 
 @define
@@ -154,55 +107,69 @@ class Tail:
         include_selftest: bool = False,
         command: Sequence[str] = (),
     ) -> None:
-        output = Output(Path(out))
+        self._output = output = Output(Path(out))
         check_output_not_inside_inputs(output.root, paths)
-        self._now = now
+        self._wall = now
+        self._clock = SteadyClock(now)
         self._settle_seconds = settle_seconds
-        self._mapping = load_mapping(mapping, overlays=overlays)
-        self._made_by: dict[str, JsonValue] = {
+        compiled = load_mapping(mapping, overlays=overlays)
+        self._scanner = Scanner(Reader(), compiled, ScanOptions(include_selftest=include_selftest))
+        made_by: dict[str, JsonValue] = {
             "command": list(command),
             "overlays": [str(overlay) for overlay in overlays],
             "origin": "ids",
             "include_selftest": include_selftest,
         }
-        self._scanner = Scanner(Reader(), self._mapping, ScanOptions(include_selftest=include_selftest))
-        self._lock = output.locked()
-        self._lock.__enter__()
-        try:
-            self._open(output, paths, sink, from_now=start == "now")
-        except BaseException:
-            self._lock.__exit__(None, None, None)
-            raise
+        with ExitStack() as opened:
+            opened.enter_context(output.locked())
+            self._sink: TailSink = open_sink(sink, output, clock=self._timestamp)
+            opened.callback(self._sink.close)
+            self._kept = opened.enter_context(closing(KeptStore(output.kept)))
+            index, report, position = self._sink.index, output.read_report(), self._sink.checkpoint()
+            saved = decode_checkpoint(position)
+            lines = index.lines()
+            self._accounts = Accounts(
+                output,
+                compiled,
+                made_by,
+                before=total_before(
+                    report,
+                    {Term.CONVERTED: lines, **self._kept.counts()},
+                    None if saved is None else saved.total,
+                ),
+                open_before=index.open_runs(),
+                started_at=self._timestamp(),
+            )
+            self._restore(saved)
+            self._follower = Follower(
+                paths,
+                settle_seconds=settle_seconds,
+                state=position if saved is None else saved.follower,
+                from_now=start == "now" and report is None and position is None and not lines,
+                exclude=output.root,
+                poll_bytes=_POLL_BYTES,
+            )
+            opened.callback(self._follower.close)
+            self._closing = opened.pop_all()
 
-    def _open(self, output: Output, paths: Sequence[str | Path], sink: str | None, *, from_now: bool) -> None:
-        self._output = output
-        self._previous = output.read_report()
-        self._started_at = self._timestamp()
-        self._sink: TailSink = open_sink(sink, output, clock=self._timestamp)
-        self._recovered = self._sink.recovered()
-        saved = decode_checkpoint(self._sink.checkpoint())
-        self._follower = Follower(
-            paths,
-            settle_seconds=self._settle_seconds,
-            state=None if saved is None else saved.follower,
-            from_now=from_now,
-            exclude=output.root,
-        )
-        self._holes = Holes(self._settle_seconds, () if saved is None else saved.waiting)
+    def _restore(self, saved: Checkpoint | None) -> None:
+        """Take up what was read and not written when the tail before this one stopped."""
+        now = self._clock()
         self._main_runs: dict[str, MainRun] = {}
-        for held in () if saved is None else saved.held:
-            self._main_run(held.ends[0].main_run).hold(held)
-        self._kept = KeptStore(output.kept)
-        self._ledger = Ledger()
-        self._counts = RunCounts(open_before=self._sink.index.open_runs())
-        self._last_event: tuple[str, str] | None = None
-        self._reported_at = self._now()
-        self._reported_lines = 0
+        self._holes = Holes(self._settle_seconds)
+        if saved is not None:
+            waiting = [replace(each, since=min(each.since, now)) for each in saved.waiting]
+            self._holes = Holes(self._settle_seconds, waiting, saved.seen)
+            for held in saved.held:
+                last_activity = min(held.last_activity, now)
+                self._main_run(held.ends[0].main_run).hold(replace(held, last_activity=last_activity))
+        self._recovered = self._sink.recovered()
         self._committed: bytes | None = None
-        self._closed = False
+        self._reported_at = now
+        self._is_broken = self._is_closed = False
 
     def _timestamp(self) -> str:
-        return timestamp(int(self._now() * 1_000_000))
+        return timestamp(int(self._wall() * 1_000_000))
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -226,12 +193,25 @@ class Tail:
         Raises:
             SinkError: The output cannot be written. The position has not moved: open a new `Tail` and go on.
         """
-        now = self._now()
-        return self._advance(self._follower.poll(now), now)
+        return self._look(self._follower.poll)
+
+    def _look(self, read: Callable[[float], Poll]) -> TailPoll:
+        if self._is_broken:
+            raise SinkError(
+                OUTPUT_UNWRITABLE,
+                "an earlier poll could not write what it had read",
+                place=str(self._output.root),
+                remedy="close this tail and open it again: it goes on from the last position",
+            )
+        self._is_broken = True  # until what is read now is durable
+        now = self._clock()
+        poll = self._advance(read(now), now)
+        self._is_broken = False
+        return poll
 
     def settle(self) -> TailPoll:
         """
-        Do what waiting for the settle time would do: fill no hole any more, and close the runs that ended.
+        Do what waiting for the settle time would do: read to the end, wait for no hole, close the runs that ended.
 
         Returns:
             What was done.
@@ -239,8 +219,14 @@ class Tail:
         Raises:
             SinkError: As `poll`.
         """
-        now = self._now() + self._settle_seconds
-        return self._advance(self._follower.poll(now), now)
+        self._clock.skip(self._settle_seconds)
+        polls = [self.poll()]
+        while polls[-1].more:
+            polls.append(self.poll())
+        # What was read just now has not waited yet.
+        self._clock.skip(self._settle_seconds)
+        polls.append(self._look(lambda _: _NOTHING_READ))
+        return joined(polls)
 
     def _advance(self, poll: Poll, now: float) -> TailPoll:
         batch = _Batch()
@@ -250,14 +236,15 @@ class Tail:
         self._place(admitted, batch, now)
         for main_run in self._main_runs.values():
             batch.appends.extend(main_run.finish_quiet(now, self._settle_seconds))
-        new = [*self._recovered, *self._new_identities(batch)]
+        new = self._new_identities(batch)
+        self._accounts.count(Term.CONVERTED, len(new))
         self._commit(batch, poll.gaps)
-        self._recovered = []
+        recovered, self._recovered = self._recovered, []
         self._forget_idle()
-        if now - self._reported_at >= _REPORT_EVERY_SECONDS and self._ledger.read != self._reported_lines:
+        if now - self._reported_at >= _REPORT_EVERY_SECONDS and not self._accounts.is_reported:
             self._report()
         return TailPoll(
-            new=new,
+            new=[*recovered, *new],
             gaps=list(poll.gaps),
             notices=list(poll.notices),
             refused=batch.refused,
@@ -269,18 +256,18 @@ class Tail:
     def _arrivals(self, lines: Iterable[FollowedLine], batch: _Batch, now: float) -> Iterator[Arrival]:
         """Read the lines; set aside what gives no events."""
         for line in lines:
-            physical = PhysicalLine(line.number or 0, line.offset, line.raw, True, line.record)
+            physical = PhysicalLine(line.number or 0, line.offset, line.raw, line.ended, line.record)
             for outcome in self._scanner.scan(physical, 0):
                 if isinstance(outcome, Aside):
                     self._set_aside(outcome, line, batch)
                     continue
                 entry, event, raw = outcome
                 header = (event.schema, event.record.meta.vinaya, event.trust)
-                self._ledger.saw(entry.process, entry.seq, header)
+                self._accounts.ledger.saw(entry.process, entry.seq, header)
                 yield Arrival(entry, raw, line.name, line.number, line.stream, now)
 
     def _set_aside(self, aside: Aside, line: FollowedLine, batch: _Batch) -> None:
-        self._count(aside.term)
+        self._accounts.count(aside.term)
         if aside.refusal is not None:
             batch.refusals.setdefault(aside.refusal.key(), aside.refusal)
             batch.refused.append((line.name, line.number, f"{aside.code or aside.term}: {aside.reason}"))
@@ -295,24 +282,17 @@ class Tail:
                 reason=aside.reason,
             )
 
-    def _count(self, term: Term) -> None:
-        self._ledger.read += 1
-        self._ledger.settle(term)
-
     def _settled(self, arrivals: Sequence[Arrival], batch: _Batch) -> list[Arrival]:
         """Drop repeats of what is durable, of what waits and of each other; keep what conflicts."""
         known = self._sink.index.known(arrival.identity for arrival in arrivals)
         pending = {
-            entry.identity: entry.digest
-            for main_run in self._main_runs.values()
-            for held in main_run.held()
-            for entry in (*held.ends, *held.waiting)
+            entry.identity: entry.digest for held in self._held() for entry in (*held.ends, *held.waiting)
         }
         pending.update((arrival.identity, arrival.digest) for arrival in self._holes.waiting())
         staying = pending | {identity: line.digest for identity, line in known.items()}
         settled = settle(arrivals, staying)
         for _ in settled.duplicates:
-            self._count(Term.DUPLICATE)
+            self._accounts.count(Term.DUPLICATE)
         for arrival in settled.conflicts:
             self._refuse(arrival, Term.CONFLICT, "duplicate", batch)
         fresh: list[Arrival] = []
@@ -320,7 +300,7 @@ class Tail:
             identity = arrival.identity
             held = known.get(identity)
             if identity in pending or (held is not None and not missing_emits(arrival.entry, held)):
-                self._count(Term.DUPLICATE)
+                self._accounts.count(Term.DUPLICATE)
             else:
                 fresh.append(arrival)
         return fresh
@@ -342,19 +322,20 @@ class Tail:
                 if appends is None:
                     self._refuse(arrival, Term.LATE, "finished", batch)
                     continue
-                self._count(Term.CONVERTED)
+                if entry.identity in known:
+                    self._accounts.count(Term.DUPLICATE)  # half of it was written; the rest is now
                 batch.appends.extend(appends)
 
     def _leave_out(self, arrival: Arrival) -> None:
         term = Term.SELF_TEST if arrival.entry.act == Act.SELF_TEST else Term.UNMAPPED
-        self._count(term)
+        self._accounts.count(term)
         if term is Term.UNMAPPED:
-            self._ledger.unmapped[arrival.entry.name] += 1
+            self._accounts.ledger.unmapped[arrival.entry.name] += 1
 
     def _refuse(self, arrival: Arrival, term: Term, cause: str, batch: _Batch) -> None:
         """Keep an event line that came too late, or under an identity that is taken; tell it once."""
         entry = arrival.entry
-        self._count(term)
+        self._accounts.count(term)
         self._kept.add(arrival.raw, file=arrival.file, line=arrival.line, offset=entry.place.offset, why=term)
         run = dispatch_run_id(entry.main_run, entry.effect, 1) if entry.effect else entry.main_run
         digest = line_digest(arrival.raw)
@@ -389,20 +370,23 @@ class Tail:
         self._kept.sync()
         self._sink.commit(events, checkpoint)
         self._committed = checkpoint
-        for append in batch.appends:
-            self._counts.count(append.type)
-            self._last_event = (append.type, append.captured_at)
-        for _, draft in events:
-            self._ledger.events[draft.type] += 1
+        self._accounts.appended(batch.appends)
+        for _, draft in events[len(batch.appends) :]:
+            self._accounts.ledger.events[draft.type] += 1
 
     def _checkpoint(self) -> bytes:
         saved = Checkpoint(
             CHECKPOINT_VERSION,
             self._follower.state(),
             self._holes.waiting(),
-            [held for main_run in self._main_runs.values() for held in main_run.held()],
+            self._held(),
+            self._holes.seen(),
+            self._accounts.total(),
         )
         return msgspec.msgpack.encode(saved)
+
+    def _held(self) -> list[Held]:
+        return [held for main_run in self._main_runs.values() for held in main_run.held()]
 
     def _main_run(self, main_run: str) -> MainRun:
         known = self._main_runs.pop(main_run, None)
@@ -423,38 +407,24 @@ class Tail:
         """Return where it stands, as of the last poll."""
         return Status(
             self._follower.lag(),
-            self._ledger.lines(),
-            self._ledger.events.total(),
-            self._last_event,
+            self._accounts.ledger.lines(),
+            self._accounts.ledger.events.total(),
+            self._accounts.last_event,
             len(self._holes.waiting()),
         )
 
     def _report(self) -> None:
-        report = build_report(
-            ledger=self._ledger,
-            previous=self._previous,
-            files=[],
-            pending=[],
-            conflicts=[],
-            runs=self._counts,
-            notices=[],
-            mapping=self._mapping,
-            made_by=self._made_by,
-            started_at=self._started_at,
-            ended_at=self._timestamp(),
-        )
-        self._output.write_report(report.data)
-        self._reported_at, self._reported_lines = self._now(), self._ledger.read
+        held = [entry.identity for each in self._held() for entry in (*each.ends, *each.waiting)]
+        pending = {*held, *(arrival.identity for arrival in self._holes.waiting())}
+        pending.difference_update(self._sink.index.known(pending))
+        self._accounts.report(pending=len(pending), ended_at=self._timestamp())
+        self._reported_at = self._clock()
 
     def close(self) -> None:
         """Write the report and let go of the output. What was read is durable; a second call does nothing."""
-        if self._closed:
+        if self._is_closed:
             return
-        self._closed = True
-        try:
-            self._report()
-        finally:
-            self._follower.close()
-            self._kept.close()
-            self._sink.close()
-            self._lock.__exit__(None, None, None)
+        self._is_closed = True
+        with self._closing:
+            if not self._is_broken:
+                self._report()

@@ -17,7 +17,8 @@ from vinaya_bridge.cli.durations import Duration
 from vinaya_bridge.cli.words import printable, row
 from vinaya_bridge.running import Tell, run
 from vinaya_bridge.standing import standing
-from vinaya_bridge.tail import Tail, TailPoll
+from vinaya_bridge.tail import Tail
+from vinaya_bridge.tail_poll import TailPoll
 
 _STATUS_WIDTH = 100
 

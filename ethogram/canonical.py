@@ -123,7 +123,7 @@ def compose_line(
     )
 
 
-def compose_lines(run_id: str, first_seq: int, ts: str, drafts: Iterable[CanonicalDraft]) -> list[bytes]:
+def compose_lines(run_id: str, first_seq: int, ts: str, drafts: Iterable[CanonicalDraft]) -> bytes:
     """
     Put envelopes around many canonical drafts of one run, in order.
 
@@ -137,12 +137,14 @@ def compose_lines(run_id: str, first_seq: int, ts: str, drafts: Iterable[Canonic
         drafts: The drafts.
 
     Returns:
-        One canonical line a draft, each with its newline.
+        Their canonical lines, each with its newline.
     """
     run = encode_string(run_id)
-    stamp = encode_string(ts)
+    stamp = b',"ts":%b,"payload":' % encode_string(ts)
     heads: dict[str, bytes] = {}
-    lines: list[bytes] = []
+    # Pieces, joined once: a payload is copied only there.
+    pieces: list[bytes] = []
+    add = pieces.extend
     for seq, draft in enumerate(drafts, first_seq):
         name = draft.type
         head = heads.get(name)
@@ -150,13 +152,11 @@ def compose_lines(run_id: str, first_seq: int, ts: str, drafts: Iterable[Canonic
             head = heads[name] = b'{"v":1,"type":%b,"runId":%b,"seq":' % (encode_string(name), run)
         captured_at = draft.captured_at
         if captured_at is None:
-            lines.append(b'%b%d,"ts":%b,"payload":%b}\n' % (head, seq, stamp, draft.payload_json))
+            add((head, b"%d" % seq, stamp, draft.payload_json, b"}\n"))
         else:
-            lines.append(
-                b'%b%d,"ts":%b,"payload":%b,"capturedAt":%b}\n'
-                % (head, seq, stamp, draft.payload_json, encode_string(captured_at))
-            )
-    return lines
+            captured = encode_string(captured_at)
+            add((head, b"%d" % seq, stamp, draft.payload_json, b',"capturedAt":', captured, b"}\n"))
+    return b"".join(pieces)
 
 
 def encode_string(text: str) -> bytes:

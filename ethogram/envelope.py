@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from attrs import frozen
+from attrs import define, frozen
 
 from ethogram.json_text import (
     Json,
@@ -46,13 +46,14 @@ class EventDraft:
     captured_at: str | None = None
 
 
-@frozen
+# Not frozen: that would triple the time it takes to make one, and the bulk path makes one for each event.
+@define
 class CanonicalDraft:
     """
     A draft whose payload its producer has already validated and written in canonical form: the bulk path.
 
     No sink looks inside ``payload_json``. Whoever builds one vouches for it;
-    `ethogram.validation.validated_payload` makes one that is right.
+    `ethogram.validation.validated_payload` makes one that is right. Do not change it once it is handed over.
 
     Args:
         type: As in `EventDraft`.

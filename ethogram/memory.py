@@ -57,10 +57,9 @@ class MemorySink:
             finished = check_batch(run_id, state, drafts)
             if not drafts:
                 return state
-            lines = compose_lines(run_id, state.last_seq + 1, self._clock(), drafts)
-            events = [parse_event_text(line) for line in lines]
-            size_bytes = state.size_bytes + sum(map(len, lines))
-            after = RunState(state.last_seq + len(lines), finished, size_bytes)
+            text = compose_lines(run_id, state.last_seq + 1, self._clock(), drafts)
+            events = [parse_event_text(line) for line in text.split(b"\n")[:-1]]
+            after = RunState(state.last_seq + len(events), finished, state.size_bytes + len(text))
             self._runs.setdefault(run_id, []).extend(events)
             self._states[run_id] = after
             return after

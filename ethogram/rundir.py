@@ -180,7 +180,8 @@ class RunDirectory:
         """
         Replay a run: see `Source.read_from`. A torn last line is left out.
 
-        Every line is checked, also those before the cursor, so that a gap is never passed over.
+        Every line is checked, also those before the cursor, so that a gap is never passed over. What this object
+        has checked once it does not read again for a later cursor, since a log only grows.
         """
         return self._files.read_from(run_id, after)
 
@@ -294,5 +295,5 @@ def lines_after(
     finished = check_batch(run_id, state, drafts)
     if not drafts:
         return b"", state
-    text = b"".join(compose_lines(run_id, state.last_seq + 1, clock(), drafts))
+    text = compose_lines(run_id, state.last_seq + 1, clock(), drafts)
     return text, RunState(state.last_seq + len(drafts), finished, state.size_bytes + len(text))

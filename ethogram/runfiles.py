@@ -13,12 +13,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 
 from ethogram.envelope import Event, parse_event_text
 from ethogram.faults import system_faults
 from ethogram.json_text import ParseError
 from ethogram.runlog import EVENTS_FILE, LogScan, read_log, run_directory_name, run_id_of, scan_log
 from ethogram.sink import RunState
+from ethogram.vocabulary import RUN_FINISHED
 
 _NEW = RunState()
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
@@ -28,7 +30,7 @@ _SYNC_EACH_UP_TO = 128
 
 class RunFiles:
     """
-    A directory of runs, as files. Not for several threads: its owner holds a lock.
+    A directory of runs, as files. Several threads may read; one that writes holds its owner's lock.
 
     Args:
         root: The directory. It is made when the first run is.
@@ -40,6 +42,7 @@ class RunFiles:
         self.root = root
         self._remembered_runs = remembered_runs
         self._states: OrderedDict[str, RunState] = OrderedDict()
+        self._states_lock = Lock()
         self._root_fd: int | None = None
         self._unsynced: set[str] = set()
         self._unsynced_directories: set[str] = set()
@@ -136,10 +139,12 @@ class RunFiles:
 
             state: Its state; its size must be the file's.
         """
-        self._states[run_id] = state
-        self._states.move_to_end(run_id)
-        if len(self._states) > self._remembered_runs:
-            self._states.popitem(last=False)
+        # Readers in other threads remember too.
+        with self._states_lock:
+            self._states.pop(run_id, None)
+            self._states[run_id] = state
+            if len(self._states) > self._remembered_runs:
+                self._states.popitem(last=False)
 
     def forget(self, run_id: str) -> None:
         """
@@ -261,7 +266,7 @@ class RunFiles:
 
     def read_from(self, run_id: str, after: int = 0) -> Iterator[Event]:
         """
-        Replay a run; every line is checked, also those before the cursor.
+        Replay a run; every line is checked, also those before the cursor, unless it was checked before.
 
         Args:
             run_id: The run.
@@ -282,9 +287,19 @@ class RunFiles:
             except FileNotFoundError:
                 return
             with stream:
-                for event, _ in read_log(stream, run_id):
+                known = self._states.get(run_id, _NEW)
+                # What was read before is not read again for a cursor beyond it: a log only grows.
+                if not known.last_seq <= after or os.fstat(stream.fileno()).st_size < known.size_bytes:
+                    known = _NEW
+                stream.seek(known.size_bytes)
+                last_seq, finished, size_bytes = known
+                for event, length in read_log(stream, run_id, known):
+                    last_seq, finished = event.seq, event.type == RUN_FINISHED
+                    size_bytes += length
                     if event.seq > after:
                         yield event
+                if last_seq > known.last_seq:
+                    self.remember(run_id, RunState(last_seq, finished, size_bytes))
 
     def sizes(self) -> Iterator[tuple[str, int]]:
         """

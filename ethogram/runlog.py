@@ -16,6 +16,7 @@ from ethogram.vocabulary import RUN_FINISHED
 EVENTS_FILE = "events.jsonl"
 """The file in a run's directory: one canonical event a line."""
 
+_NEW = RunState()
 _MAX_NAME_BYTES = 255
 _KEPT_OF_LONG_NAME = 180
 _HASHED = "%_"
@@ -79,7 +80,7 @@ class LogScan(NamedTuple):
     torn_bytes: int
 
 
-def read_log(lines: Iterable[bytes], run_id: str) -> Iterator[tuple[Event, int]]:
+def read_log(lines: Iterable[bytes], run_id: str, after: RunState = _NEW) -> Iterator[tuple[Event, int]]:
     """
     Check a run's lines and give its events. A last line without a newline is left out: it is still being
     written.
@@ -89,14 +90,16 @@ def read_log(lines: Iterable[bytes], run_id: str) -> Iterator[tuple[Event, int]]
 
         run_id: The run it must be.
 
+        after: Where the run stands before the first of the lines.
+
     Yields:
         Each event and the length of its line in bytes, the newline included.
 
     Raises:
         MalformedLog: A line is no event, is of another run, is not the next one, or follows ``run.finished``.
     """
-    finished = False
-    for number, line in enumerate(lines, 1):
+    finished = after.finished
+    for number, line in enumerate(lines, after.last_seq + 1):
         if not line.endswith(b"\n"):
             return
         try:

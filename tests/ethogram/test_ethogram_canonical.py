@@ -140,7 +140,7 @@ def test_bulk_lines_equal_the_lines_of_single_events(batch: list[EventDraft], ru
         serialise_event(stamp(draft, run_id=run_id, seq=seq, ts=ts)) + b"\n"
         for seq, draft in enumerate(batch, 7)
     ]
-    assert compose_lines(run_id, 7, ts, written) == singly
+    assert compose_lines(run_id, 7, ts, written) == b"".join(singly)
 
 
 def test_the_envelope_keeps_its_order_whatever_its_strings_hold() -> None:

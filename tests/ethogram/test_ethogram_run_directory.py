@@ -292,3 +292,22 @@ def test_an_unvalidated_directory_takes_what_breaks_a_rule(tmp_path: Path) -> No
         runs.append("r", EventDraft("control.requested", {"controlId": "c", "kind": "sing", "by": "b"}))
         runs.forward(Event("run.finished", "r", 2, "t", {"outcome": "odd", "durationMs": 0}))
         assert runs.state("r")[:2] == (2, True)
+
+
+def test_a_growing_log_is_read_on_from_where_it_was_checked(tmp_path: Path) -> None:
+    path = write(tmp_path, *(line(seq) for seq in range(1, 6)))
+    with RunDirectory(tmp_path, clock=ticking()) as runs:
+        assert [each.seq for each in runs.read_from("r")] == [1, 2, 3, 4, 5]
+        with path.open("ab") as stream:
+            stream.write(line(6) + line(7)[:9])
+        assert [each.seq for each in runs.read_from("r", 5)] == [6]
+        assert [each.seq for each in runs.read_from("r", 6)] == []
+        assert [each.seq for each in runs.read_from("r", 3)] == [4, 5, 6]
+        with path.open("ab") as stream:
+            stream.write(line(7)[9:] + line(9))
+        with pytest.raises(MalformedLog) as raised:
+            list(runs.read_from("r", 6))
+        assert (raised.value.cause, raised.value.line) == ("gap", 8)
+        path.write_bytes(line(2))
+        with pytest.raises(MalformedLog):
+            list(runs.read_from("r", 6))

@@ -23,6 +23,26 @@ from vinaya_bridge.log.shapes import Shape, fields_of
 LARGE: Final = 9_007_199_254_740_993
 """A whole number that readers of the protocol could not hold exactly."""
 
+LONG: Final = "long " * 820
+"""More text than an excerpt keeps."""
+
+EXCERPTED: Final = frozenset(
+    {
+        "check",
+        "error_class",
+        "last_decision",
+        "operation",
+        "phase",
+        "reason",
+        "requested_decision",
+        "resolution",
+        "resolved_by",
+        "target",
+        "unknown_reason",
+    }
+)
+"""Fields of free text that a mapping shortens."""
+
 _GONE: Final = object()
 
 
@@ -146,7 +166,7 @@ def _other_texts(key: str, shape: Shape) -> Iterator[str]:
     if shape.rule.pattern is None and key not in ("ts", "vinaya"):
         yield '"\u2028\x00\U0001f9ef'
         if shape.rule.max_units is None:
-            yield "long " * 1_000
+            yield LONG
     if key == "vinaya":
         yield from ("0.41.2", "0.32.0")
 
@@ -158,3 +178,69 @@ def _other_numbers(shape: Shape) -> Iterator[float]:
         yield LARGE
         if shape.kind == "number":
             yield from (2.5, 3.5, 0.1, 1e300)
+
+
+def story_lines() -> Iterator[Line]:
+    """
+    A smaller set for people to read: each event under each schema, full and bare, and each word of its closed lists.
+
+    Yields:
+        Valid lines as decoded JSON, in a fixed order.
+    """
+    number = 0
+    for kind, event, schema in SHAPES:
+        for line in _stories(kind, event, schema):
+            number += 1
+            header = line["meta"]
+            assert isinstance(header, dict)
+            header |= {"seq": number, "ts": f"2026-03-01T10:{number // 60 % 60:02}:{number % 60:02}.000Z"}
+            if schema > 1:
+                header["event_id"] = f"evt-{number}"
+            subject = line["subject"]
+            assert isinstance(subject, dict)
+            # Of two sources for one field it must show which was taken.
+            subject |= {
+                key: value for key, value in {"round": 7, "issue": 5}.items() if subject.get(key) is not None
+            }
+            yield line
+
+
+def _stories(kind: str, event: str, schema: int) -> Iterator[Line]:
+    record = FAMILIES[kind, event]
+    full = _object(record, schema)
+    yield deepcopy(full)
+    yield deepcopy(_bare(record, schema))
+    if schema < 3 and kind != "custom":
+        return
+    if "target_role" in full:
+        # Some events are only of reviewers: theirs too must show what becomes of a round that is not there.
+        yield {**_without(full, "round"), "target_role": "security"}
+    for name, shape in fields_of(record).items():
+        key = json_name(name)
+        if key in ("meta", "subject"):
+            continue
+        for other in _others(key, shape, schema):
+            if other is _GONE:
+                yield _without(full, key)
+            elif key in EXCERPTED or LONG not in str(other):
+                yield deepcopy({**full, key: other})  # type: ignore[dict-item]
+
+
+def _bare(cls: type[attrs.AttrsInstance], schema: int) -> dict[str, Json]:
+    """An object with nothing in it that may be absent or null."""
+    found: dict[str, Json] = {}
+    for name, shape in fields_of(cls).items():
+        key = json_name(name)
+        if shape.optional:
+            continue
+        if shape.nullable:
+            found[key] = None
+        elif shape.kind == "object":
+            found[key] = _bare(_class_of(shape, schema), schema)
+        else:
+            found[key] = _full(key, shape, schema)
+    return found
+
+
+def _without(full: Line, key: str) -> Line:
+    return {name: deepcopy(value) for name, value in full.items() if name != key}

@@ -160,3 +160,15 @@ def test_a_short_payload_is_not_checked_and_a_long_one_is() -> None:
     broken = over_bound("x.happened", b'{"a":"' + b"x" * 17_000 + b'"}')
     assert broken is not None
     assert broken.count == 17_000
+
+
+def test_a_long_payload_whose_duration_the_engine_adds_is_not_over_a_bound(
+    mappings: list[CompiledMapping], reader: Reader
+) -> None:
+    line = next(line for line in coverage_lines() if line["event"] == "outcome_received")
+    del line["duration_ms"]
+    line["model"] = "m" * 8_000
+    for mapping in mappings:
+        emits = mapping.drafts(event_line(reader, line))
+        assert not isinstance(emits, OverBound)
+        check_events(emits)

@@ -143,10 +143,10 @@ def _write_event(writer: ExpressionWriter, emit: EmitRule, *, is_first: bool) ->
     name = payload.write()
     out.line(f"try: data = dumps({name}, None, {STRICT_INTEGERS})")
     out.line(f"except TypeError: data = carried({name})")
-    with out.block(f"if len(data) > {CERTAINLY_BOUNDED_BYTES}:"):
-        out.line(f"broken = over_bound({type_text}, data)")
-        out.line("if broken is not None: return broken")
     fill = f"fill | {payload.fill}" if payload.has_late_fill else str(payload.fill)
+    with out.block(f"if len(data) > {CERTAINLY_BOUNDED_BYTES}:"):
+        out.line(f"broken = over_bound({type_text}, data, {fill})")
+        out.line("if broken is not None: return broken")
     run, only = int(_RUNS[emit.run]), int(only_of(emit.when))
     out.line(f"events.append(Emit(part, {run}, {type_text}, data, {only}, {fill}))")
     out.line("part += 1")

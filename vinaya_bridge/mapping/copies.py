@@ -79,5 +79,6 @@ def is_plain(shape: Shape) -> bool:
 
 
 def present_test(name: str, maybe_none: bool, maybe_unset: bool) -> str:
+    """The test that a variable holds a value, of what it may hold instead; empty where it always does."""
     tests = [f"{name} is not None"] * maybe_none + [f"{name} is not UNSET"] * maybe_unset
     return " and ".join(tests)

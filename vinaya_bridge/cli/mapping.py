@@ -203,3 +203,11 @@ def test(context: click.Context, folders: tuple[Path, ...], name: str, *, update
                 click.echo(f"        {change}")
     click.echo(f"{len(cases) - failed} passed, {failed} failed", err=True)
     context.exit(_DIFFERENT if failed else 0)
+
+
+@mapping.command()
+def schema() -> None:
+    """Print the mapping language as a JSON Schema, for an editor that completes and checks TOML."""
+    from vinaya_bridge.mapping.json_schema import json_schema  # noqa: PLC0415
+
+    click.echo(orjson.dumps(json_schema()))

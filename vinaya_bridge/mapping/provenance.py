@@ -46,16 +46,10 @@ def header_unknowns(schema: int, *, trust_is_known: bool) -> Mapping[str, str]:
         Field to reason, in key order.
     """
     absent = {
-        1: {
-            "actor": "actor",
-            "flowId": "flow id",
-            "flowVersion": "flow version",
-            "provenance": "provenance",
-            "workRef": "work ref",
-        },
-        2: {"flowId": "flow id", "flowVersion": "flow version", "workRef": "work ref"},
-    }.get(schema, {})
-    found = {field: f"a schema {schema} header has no {name}" for field, name in absent.items()}
+        1: ("actor", "flowId", "flowVersion", "provenance", "workRef"),
+        2: ("flowId", "flowVersion", "workRef"),
+    }
+    found = {field: f"a schema {schema} header has no {field}" for field in absent.get(schema, ())}
     if not trust_is_known:
         found["trust"] = f"a schema {schema} header declares no provenance"
     return dict(sorted(found.items()))
@@ -114,23 +108,32 @@ def _unknown(writer: ExpressionWriter, rule: Rule) -> Value:
     out = writer.out
     schema = writer.schema
     always = header_unknowns(schema, trust_is_known=True)
-    static = out.constant(always, "UNKNOWN")
+    whole, written = _constants(writer, always)
     if schema == 1:
         # Only the first schema declares no provenance; an old CLI is of low trust all the same.
         out.line("trust = line.trust")
-        untrusted = out.constant(header_unknowns(schema, trust_is_known=False), "UNKNOWN")
-        static = f"({untrusted} if trust is None else {static})"
+        untrusted_whole, untrusted = _constants(writer, header_unknowns(schema, trust_is_known=False))
+        whole = f"({untrusted_whole} if trust is None else {whole})"
+        written = f"({untrusted} if trust is None else {written})"
     if not rule.unknown:
-        return Value(static, never=not always)
-    out.line(f"unknown = {static}")
+        return Value(written, never=not always)
+    out.line("unknown = None")
     for entry in rule.unknown:
         value = writer.read(entry.path)
         if value.never or not value.present:
             continue
         with out.block(f"if not ({value.present}):"):
             reason = _reason(writer, entry.reason)
-            out.line(f"unknown = {{**unknown, {entry.name!r}: {reason}}}")
-    return Value("dict(sorted(unknown.items()))", "unknown")
+            out.line(f"unknown = {{**(unknown or {whole}), {entry.name!r}: {reason}}}")
+    if not always:
+        return Value("dict(sorted(unknown.items()))", "unknown")
+    return Value(f"dict(sorted(unknown.items())) if unknown else {written}")
+
+
+def _constants(writer: ExpressionWriter, unknowns: Mapping[str, str]) -> tuple[str, str]:
+    """The names of a constant as a dict, and as the text that it is written as."""
+    text = orjson.Fragment(orjson.dumps(unknowns))
+    return writer.out.constant(unknowns, "UNKNOWN"), writer.out.constant(text, "UNKNOWN")
 
 
 def _reason(writer: ExpressionWriter, parts: tuple[Constant | Source, ...]) -> str:

@@ -128,8 +128,8 @@ def _row(table: Table, kind: str, event: str) -> Coverage:
         kind,
         event,
         schemas,
-        tuple((family.name, family.basis, _when(family.when)) for family in rule.generic),
-        tuple((emit.type_name, emit.run, _when(emit.when)) for emit in rule.emits),
+        tuple((family.name, family.basis, words_of(family.when)) for family in rule.generic),
+        tuple((emit.type_name, emit.run, words_of(emit.when)) for emit in rule.emits),
         tuple(sorted(carried)),
         tuple(sorted(left_out.items())) if rule.emits else (),
         rule.unmapped or "",
@@ -145,7 +145,16 @@ def _paths_of(rule: Rule) -> set[str]:
     return found
 
 
-def _when(conditions: Sequence[Condition]) -> str:
+def words_of(conditions: Sequence[Condition]) -> str:
+    """
+    Say conditions in words.
+
+    Args:
+        conditions: All of them hold.
+
+    Returns:
+        The words; empty without conditions.
+    """
     return " and ".join(_condition(one) for one in conditions)
 
 

@@ -135,6 +135,19 @@ def term_data(term: Term) -> object:
             return {name: term_data(one) for name, one in term.fields}
 
 
+def term_text(term: Term) -> str:
+    """
+    A term as TOML has it, on one line.
+
+    Args:
+        term: The term.
+
+    Returns:
+        What could stand behind ``=``.
+    """
+    return _value(term_data(term))
+
+
 def _entries(entries: Iterable[Entry]) -> dict[str, object]:
     return {entry.member: entry.value for entry in sorted(entries, key=lambda one: one.member)}
 

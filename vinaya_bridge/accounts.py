@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from vinaya_bridge.ledger import JsonValue, Ledger, Term
 from vinaya_bridge.mapping import CompiledMapping
@@ -84,12 +84,12 @@ class Accounts:
         """Whether the last report has all lines that were read."""
         return self.ledger.read == self._reported_lines
 
-    def report(self, *, pending: int, ended_at: str) -> None:
+    def report(self, *, waiting: Collection[str], ended_at: str) -> None:
         """
         Write the report.
 
         Args:
-            pending: How many lines were read and wait.
+            waiting: Identities of the lines that were read and wait: they are pending.
 
             ended_at: ISO-8601.
 
@@ -98,8 +98,8 @@ class Accounts:
         """
         ledger = Ledger()
         ledger.merge(self.ledger)
-        ledger.read += pending
-        ledger.settle(Term.PENDING, pending)
+        ledger.read += len(waiting)
+        ledger.settle(Term.PENDING, len(waiting))
         report = build_report(
             ledger=ledger,
             before=self._before,
@@ -113,5 +113,5 @@ class Accounts:
             started_at=self._started_at,
             ended_at=ended_at,
         )
-        self._output.write_report(report.data)
+        self._output.write_report({**report.data, "waiting": list[JsonValue](sorted(waiting))})
         self._reported_lines = self.ledger.read

@@ -26,6 +26,8 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
         seen: The processes seen last, each with the highest seq that was given.
 
         total: The report's terms, of all calls, as of this position.
+
+        kept_bytes: How long the index of the kept lines was.
     """
 
     version: int
@@ -34,6 +36,7 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
     held: list[Held]
     seen: list[tuple[str, int]]
     total: dict[str, int]
+    kept_bytes: int
 
 
 def decode_checkpoint(checkpoint: bytes | None) -> Checkpoint | None:

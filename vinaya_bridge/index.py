@@ -84,12 +84,11 @@ class OutputIndex:
     def _open(self) -> sqlite3.Connection:
         try:
             database = self._connect()
+            if database.execute("PRAGMA user_version").fetchone()[0] == _VERSION:
+                return database
+            database.close()
         except sqlite3.DatabaseError as fault:
             self._check_writable(fault)
-            return self._make_anew()
-        if database.execute("PRAGMA user_version").fetchone()[0] == _VERSION:
-            return database
-        database.close()
         return self._make_anew()
 
     def _connect(self) -> sqlite3.Connection:

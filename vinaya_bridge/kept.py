@@ -93,7 +93,6 @@ class KeptStore:
             self._mend()
 
     def _mend(self) -> None:
-        whole = 0
         names = {*_FILES.values(), _ORIGIN_FILE}
         sizes = {
             name: (self._folder / name).stat().st_size for name in names if (self._folder / name).exists()
@@ -105,10 +104,10 @@ class KeptStore:
             self._known.add(row.key())
             self._counts[row.why] += 1
             self._ends[name] = max(self._ends.get(name, 0), row.kept_offset + row.length + 1)
-            whole = end
+            self._ends[INDEX_NAME] = end
         for name in (INDEX_NAME, *sizes):
             path = self._folder / name
-            end = whole if name == INDEX_NAME else self._ends.get(name, 0)
+            end = self._ends.get(name, 0)
             if path.exists() and path.stat().st_size > end:
                 os.truncate(path, end)
 
@@ -169,6 +168,11 @@ class KeptStore:
         self._write(INDEX_NAME, orjson.dumps(asdict(row)) + b"\n")
         return row
 
+    @property
+    def index_bytes(self) -> int:
+        """How long the index is, with what was added."""
+        return self._ends.get(INDEX_NAME, 0)
+
     def counts(self) -> dict[str, int]:
         """Return how many lines are kept, by the reason."""
         return dict(self._counts)
@@ -180,8 +184,7 @@ class KeptStore:
             descriptor = os.open(self._folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             stream = self._streams[name] = os.fdopen(descriptor, "ab", buffering=1 << 16)
         stream.write(data)
-        if name != INDEX_NAME:
-            self._ends[name] = self._ends.get(name, 0) + len(data)
+        self._ends[name] = self._ends.get(name, 0) + len(data)
 
     def sync(self) -> None:
         """Make what was added durable, the bytes before the index that names them."""

@@ -127,6 +127,8 @@ class Tail:
             self._kept = opened.enter_context(closing(KeptStore(output.kept)))
             index, report, position = self._sink.index, output.read_report(), self._sink.checkpoint()
             saved = decode_checkpoint(position)
+            if saved is not None and self._kept.index_bytes < saved.kept_bytes:
+                position = saved = None  # lines that were kept are gone: they have to be read again
             lines = index.lines()
             self._accounts = Accounts(
                 output,
@@ -382,6 +384,7 @@ class Tail:
             self._held(),
             self._holes.seen(),
             self._accounts.total(),
+            self._kept.index_bytes,
         )
         return msgspec.msgpack.encode(saved)
 
@@ -415,9 +418,9 @@ class Tail:
 
     def _report(self) -> None:
         held = [entry.identity for each in self._held() for entry in (*each.ends, *each.waiting)]
-        pending = {*held, *(arrival.identity for arrival in self._holes.waiting())}
-        pending.difference_update(self._sink.index.known(pending))
-        self._accounts.report(pending=len(pending), ended_at=self._timestamp())
+        waiting = {*held, *(arrival.identity for arrival in self._holes.waiting())}
+        waiting.difference_update(self._sink.index.known(waiting))
+        self._accounts.report(waiting=waiting, ended_at=self._timestamp())
         self._reported_at = self._clock()
 
     def close(self) -> None:

@@ -191,6 +191,7 @@ class _Proof:
         self.lines: dict[str, _Line] = {}
         self.runs = self.events = self.kept = 0
         self._closed: set[str] = set()
+        self._waiting: set[str] = set()
         self._kept_prints: dict[str, set[str]] = {}
         self._kept_whys: Counter[str] = Counter()
 
@@ -277,6 +278,9 @@ class _Proof:
         if report is None:
             self._find(UNBALANCED, "report.json", "there is none: the last call did not end")
             return
+        waiting = report.get("waiting")
+        if isinstance(waiting, list):
+            self._waiting.update(str(identity) for identity in waiting)
         for name in ("lines", "total"):
             terms = report.get(name)
             if not isinstance(terms, dict) or not balances(_numbers(terms)):
@@ -317,7 +321,8 @@ class _Proof:
                     if isinstance(outcome, Aside):
                         lines[self._compare_aside(outcome, place)] += 1
                     else:
-                        lines[self._compare_event(outcome.entry, outcome.raw, place)] += 1
+                        term = self._compare_event(outcome.entry, outcome.raw, place, ended=line.ended)
+                        lines[term] += 1
         for held in self.lines.values():
             if not held.seen:
                 run = next(iter(held.parts.values()))
@@ -335,7 +340,7 @@ class _Proof:
                 self._find(LINE_LOST, place, f"{aside.term} and not kept")
         return str(aside.term)
 
-    def _compare_event(self, entry: Entry, raw: bytes, place: str) -> str:
+    def _compare_event(self, entry: Entry, raw: bytes, place: str, *, ended: bool) -> str:
         held = self.lines.get(entry.identity)
         if held is not None and held.digest == entry.digest:
             self._compare_parts(entry, held, place)
@@ -347,6 +352,8 @@ class _Proof:
                 return why
         if entry.act >= Act.UNMAPPED:
             return Term.SELF_TEST if entry.act == Act.SELF_TEST else Term.UNMAPPED
+        if not ended or entry.identity in self._waiting:
+            return Term.PENDING  # a tail waits for its newline, or for what it belongs to
         self._find(LINE_LOST, place, "it has no event, and it is not kept")
         return "lost"
 

@@ -182,12 +182,13 @@ class Follower:
         live |= {saved.stream for saved in self._pending if saved.bucket == Bucket.LIVE.value}
         vanished, new = self._match(listing, now)
         positions = self._known_positions()
-        self._identify(listing, positions)
+        gaps = self._identify(listing, positions)
         self._skip_present = False
         rotated_in = {
             each.file.stream for each in new if each.file.bucket is Bucket.SLOT and not each.is_resumed
         }
-        gaps = [*self._vanished_gaps(vanished, new, rotated_in, live), *self._drop_sealed(listing)]
+        gaps += self._vanished_gaps(vanished, new, rotated_in, live)
+        gaps += self._drop_sealed(listing)
         if is_whole:
             gaps += self._pending_gaps(listing, rotated_in, live)
         lines = self._read(listing, positions, gaps, now)
@@ -296,11 +297,13 @@ class Follower:
                 positions[position.first].append(position)
         return positions
 
-    def _identify(self, listing: dict[_Key, _Listed], positions: dict[Mark, list[Position]]) -> None:
+    def _identify(self, listing: dict[_Key, _Listed], positions: dict[Mark, list[Position]]) -> list[Gap]:
         """Find, for each file that is not known yet, the position up to which its content was consumed."""
+        gaps: list[Gap] = []
         for key, growing in self._growing.items():
             if growing.fingerprint is not None or (key not in listing and not growing.is_open):
                 continue
+            before = growing.saved()
             try:
                 # An empty file is opened too: it may be removed together with its first lines.
                 descriptor = self._descriptor(growing)
@@ -309,8 +312,11 @@ class Follower:
                     growing.fingerprint = growing.position.first
                 else:
                     self._resume(growing, positions)
+                if before.part and not before.part.is_at(descriptor, 0) and not self._has_part(before.part):
+                    gaps.append(gap_at(before, TORN))
             except OSError as error:
                 self._fail(growing, error)
+        return gaps
 
     def _resume(self, growing: GrowingFile, positions: dict[Mark, list[Position]]) -> None:
         """Set a file to the furthest known position that its content bears out, else to its start."""
@@ -356,7 +362,9 @@ class Follower:
         pending, self._pending = self._pending, []
         for saved in pending:
             if saved.position.first is None:
-                if saved.modified_ns is not None or self._is_there(saved, listing):
+                # By inode where nothing of its content is known (hazard 14).
+                is_there = (saved.device, saved.inode) in listing
+                if saved.modified_ns is not None or (self._has_part(saved.part) if saved.part else is_there):
                     continue
             elif self._is_carried(saved.position):
                 continue
@@ -365,13 +373,11 @@ class Follower:
                 yield gap_at(saved, code)
             self._remember(saved.position)
 
-    def _is_there(self, saved: SavedFile, listing: dict[_Key, _Listed]) -> bool:
-        """Tell whether a file that had no complete line is there; by inode where nothing of its content is known."""
-        if saved.part is None:
-            return (saved.device, saved.inode) in listing
+    def _has_part(self, part: Mark) -> bool:
+        """Tell whether some file begins with the bytes of an unfinished first line."""
         for growing in self._growing.values():
             try:
-                if saved.part.is_at(self._descriptor(growing), 0):
+                if part.is_at(self._descriptor(growing), 0):
                     return True
             except OSError as error:
                 self._fail(growing, error)

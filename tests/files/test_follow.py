@@ -460,6 +460,35 @@ def test_an_unfinished_line_that_is_cut_off_is_told_and_never_joined_to_other_by
     assert (scene.poll(), scene.gaps) == (["two"], [])
 
 
+def test_an_unfinished_first_line_that_is_replaced_is_told(scene: Scene) -> None:
+    scene.append("7", "half")
+    assert scene.poll() == []
+    scene.write("7", "another line\n")
+    assert (scene.poll(), scene.gaps) == (["another line"], [TORN])
+
+
+def test_an_unfinished_first_line_is_found_again_after_a_restart(scene: Scene) -> None:
+    scene.append("7", "half")
+    scene.path("8").touch()
+    assert scene.poll() == []
+    scene.rotate()
+    scene.append("7", "new\n")
+    scene.restart()
+    assert (scene.poll(), scene.gaps) == (["new"], [])
+    scene.append("7.1", " and whole\n")
+    scene.restart()
+    assert (scene.poll(), scene.gaps) == (["half and whole"], [])
+
+
+def test_an_unfinished_first_line_that_is_gone_after_a_restart_is_told(scene: Scene) -> None:
+    scene.append("7", "half")
+    scene.poll()
+    scene.path("7").unlink()
+    scene.append("7", "new\n")
+    scene.restart()
+    assert (scene.poll(), scene.gaps) == (["new"], [LOST])
+
+
 def test_an_unfinished_line_of_a_removed_file_is_told_when_it_is_let_go(scene: Scene) -> None:
     scene.append("7", "one\nhalf")
     scene.poll()

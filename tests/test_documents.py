@@ -32,14 +32,16 @@ def console_blocks(text: str) -> list[list[tuple[str, str]]]:
 
 def as_pattern(output: str) -> str:
     """The promised output as a pattern: a line of ``...`` stands for any lines, ``…`` for any text in a line."""
-    parts = []
-    for line in output.splitlines(keepends=True):
-        parts.append("(?:.*\n)*?" if line.strip() == "..." else re.escape(line).replace("…", "[^\n]*"))
-    return "".join(parts)
+    return "".join(
+        "(?:.*\n)*?" if line.strip() == "..." else re.escape(line).replace("…", "[^\n]*")
+        for line in output.splitlines(keepends=True)
+    )
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_every_console_block_of_a_document_does_what_it_says(name: str, repository: Path, tmp_path: Path) -> None:
+def test_every_console_block_of_a_document_does_what_it_says(
+    name: str, repository: Path, tmp_path: Path
+) -> None:
     blocks = console_blocks((repository / name).read_text("utf-8"))
     assert sum(len(steps) for steps in blocks) >= 3
     shutil.copytree(repository / "fixtures", tmp_path / "fixtures")

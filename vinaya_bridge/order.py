@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Protocol, TypeVar
 
 _BEFORE_ALL = -(2**63)
+_PLACE_IN_PROCESS = attrgetter("process", "seq", "identity")
 
 
 class Ordered(Protocol):
@@ -42,17 +44,19 @@ def in_order(lines: Iterable[T]) -> list[T]:
     Args:
         lines: Lines of one main run, in any order, no identity twice.
     """
-    latest: dict[str, int] = {}
-    keyed = []
-    for line in sorted(lines, key=lambda line: (line.process, line.seq, line.identity)):
-        process = line.process
-        seen = latest.get(process, _BEFORE_ALL)
+    lines = sorted(lines, key=_PLACE_IN_PROCESS)
+    process: str | None = None
+    seen = _BEFORE_ALL
+    times: list[int] = []
+    for line in lines:
+        if line.process != process:
+            process, seen = line.process, _BEFORE_ALL
         instant = line.instant_us
         if instant is not None and instant > seen:
-            latest[process] = seen = instant
-        keyed.append((seen, process, line.seq, line.identity, line))
-    keyed.sort(key=lambda key: key[:4])
-    return [key[4] for key in keyed]
+            seen = instant
+        times.append(seen)
+    # Sorting keeps the order of equals, and that is already the one by process, seq and identity.
+    return [lines[index] for index in sorted(range(len(lines)), key=times.__getitem__)]
 
 
 def precedence(line: Ordered, digest: str) -> tuple[bool, int, str, int, str]:

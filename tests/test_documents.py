@@ -65,3 +65,22 @@ def test_every_console_block_of_a_document_does_what_it_says(
             check=False,
         )
         assert re.fullmatch(as_pattern(promised), done.stdout), f"$ {command}\n{done.stdout}"
+
+
+def test_the_table_of_the_readme_is_what_the_mapping_makes(repository: Path) -> None:
+    command = [sys.executable, "-m", "vinaya_bridge", "mapping", "coverage", "--markdown"]
+    made = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    text = (repository / "README.md").read_text("utf-8")
+    assert text.partition("--markdown` -->\n")[2].partition("<!-- end of mapping table -->")[0] == made
+
+
+def test_the_library_example_of_the_readme_runs(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (example,) = re.findall(
+        r"^```python\n(.*?)^```$", (repository / "README.md").read_text("utf-8"), re.M | re.S
+    )
+    shutil.copytree(repository / "fixtures" / "cancelled-loop" / "in", tmp_path / "logs")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "README.md", "exec"), {})  # noqa: S102 - the example is ours
+    assert len(capsys.readouterr().out.splitlines()) == 17

@@ -22,7 +22,7 @@ from typing import Self
 from ethogram.clock import Clock
 from ethogram.envelope import CanonicalDraft, Event, EventDraft, stamp
 from ethogram.faults import Invalid, SinkLocked, StoreChanged, system_faults
-from ethogram.journal_file import Chunk, JournalFile, Record
+from ethogram.journal_file import Chunk, JournalFile, Record, kept_bytes, whole_bytes
 from ethogram.json_text import ParseError, is_unicode
 from ethogram.rundir import line_after, lines_after
 from ethogram.runfiles import RunFiles
@@ -290,7 +290,7 @@ class JournaledRuns:
         if fd is None:
             return chunk.base_bytes == 0
         try:
-            return _kept_bytes(fd, chunk) is not None
+            return kept_bytes(fd, chunk) is not None
         finally:
             os.close(fd)
 
@@ -300,7 +300,7 @@ class JournaledRuns:
         if fd is None:
             return chunk.text.split(b"\n")[:-1]
         try:
-            there = _kept_bytes(fd, chunk) or 0
+            there = kept_bytes(fd, chunk) or 0
         finally:
             os.close(fd)
         return chunk.text[chunk.text.rfind(b"\n", 0, there) + 1 :].split(b"\n")[:-1]
@@ -314,14 +314,14 @@ class JournaledRuns:
             return False
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
-            kept_bytes = _kept_bytes(fd, chunk)
-            if kept_bytes is None:
+            there = kept_bytes(fd, chunk)
+            if there is None:
                 return False
-            if kept_bytes < len(chunk.text):
-                end = chunk.base_bytes + kept_bytes
+            if there < len(chunk.text):
+                end = chunk.base_bytes + there
                 if os.fstat(fd).st_size > end:
                     files.cut(fd, name, end)
-                files.store(fd, name, chunk.text[kept_bytes:], end, sync=False)
+                files.store(fd, name, chunk.text[there:], end, sync=False)
         except OSError:
             files.forget(chunk.run_id)
             raise
@@ -352,7 +352,7 @@ class JournaledRuns:
             fd = self._files.create(name)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX)
-                whole = _whole_bytes(fd, size)
+                whole = whole_bytes(fd, size)
                 if whole < size:
                     self._files.cut(fd, name, whole)
             finally:
@@ -375,34 +375,6 @@ def stored_checkpoint(state_dir: Path) -> bytes | None:
     with system_faults(state_dir):
         record = JournalFile(state_dir).read()
     return None if record is None else record.checkpoint
-
-
-def _kept_bytes(fd: int, chunk: Chunk) -> int | None:
-    """How much of a chunk a file holds after its base; None where it holds something else there."""
-    size = os.fstat(fd).st_size
-    if size < chunk.base_bytes or size > chunk.base_bytes + len(chunk.text):
-        return None
-    if size == chunk.base_bytes:
-        return 0
-    there = os.pread(fd, size - chunk.base_bytes, chunk.base_bytes)
-    if chunk.text.startswith(there):
-        return len(there)
-    kept = next(index for index, (old, new) in enumerate(zip(there, chunk.text, strict=False)) if old != new)
-    # A crash of the machine may keep a file's length and lose pages of it: they read as zeros, which no line holds.
-    return kept if there[kept] == 0 else None
-
-
-def _whole_bytes(fd: int, size: int) -> int:
-    """The length of a log up to its last newline."""
-    step = 65_536
-    end = size
-    while end:
-        start = max(0, end - step)
-        newline = os.pread(fd, end - start, start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0
 
 
 def _locked(path: Path) -> int:

@@ -173,6 +173,57 @@ class JournalFile:
         self._fd, self._length_bytes = fd, len(text)
 
 
+def kept_bytes(fd: int, chunk: Chunk) -> int | None:
+    """
+    How much of a chunk a file holds.
+
+    Args:
+        fd: The file that the chunk belongs to.
+
+        chunk: What a commit appends to it.
+
+    Returns:
+        How many of its bytes stand behind its base; None where the file is shorter, or holds something else there.
+
+    Raises:
+        OSError: The system refused.
+    """
+    size = os.fstat(fd).st_size
+    if size < chunk.base_bytes or size > chunk.base_bytes + len(chunk.text):
+        return None
+    if size == chunk.base_bytes:
+        return 0
+    there = os.pread(fd, size - chunk.base_bytes, chunk.base_bytes)
+    if chunk.text.startswith(there):
+        return len(there)
+    kept = next(index for index, (old, new) in enumerate(zip(there, chunk.text, strict=False)) if old != new)
+    # A crash of the machine may keep a file's length and lose pages of it: they read as zeros, which no line holds.
+    return kept if there[kept] == 0 else None
+
+
+def whole_bytes(fd: int, size: int) -> int:
+    """
+    The length of a log up to its last newline.
+
+    Args:
+        fd: The log.
+
+        size: Its length in bytes.
+
+    Raises:
+        OSError: The system refused.
+    """
+    step = 65_536
+    end = size
+    while end:
+        start = max(0, end - step)
+        newline = os.pread(fd, end - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
+
+
 def _frame(record: Record) -> bytes:
     description = {
         "chunks": [[chunk.run_id, chunk.base_bytes, len(chunk.text)] for chunk in record.chunks],

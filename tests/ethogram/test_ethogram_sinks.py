@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.journal import JournaledRuns
+from ethogram.jsonl import JournaledLines
 from ethogram.memory import MemorySink
 from ethogram.rundir import RunDirectory
 from ethogram.sqlite import SqliteSink
@@ -27,7 +28,7 @@ from ethogram.testing import (
 Openers = dict[str, Callable[[], AbstractContextManager[BulkSinkAndSource]]]
 CheckpointedOpeners = dict[str, Callable[[], AbstractContextManager[CheckpointedSinkAndSource]]]
 
-SINKS = ("memory", "rundir", "rundir_batch", "journal", "sqlite")
+SINKS = ("memory", "rundir", "rundir_batch", "journal", "sqlite", "jsonl")
 
 
 def clock() -> Callable[[], str]:
@@ -46,6 +47,7 @@ def openers(folder: Path) -> Openers:
         ),
         "journal": lambda: JournaledRuns(folder / "runs", folder / "state", clock=now, remembered_runs=2),
         "sqlite": lambda: SqliteSink(folder / "events.db", clock=now, identity_path="$.n"),
+        "jsonl": lambda: JournaledLines(folder / "events.jsonl", folder / "state", clock=now),
     }
 
 
@@ -54,6 +56,7 @@ def checkpointed_openers(folder: Path) -> CheckpointedOpeners:
     return {
         "journal": lambda: JournaledRuns(folder / "runs", folder / "state", clock=now),
         "sqlite": lambda: SqliteSink(folder / "events.db", clock=now),
+        "jsonl": lambda: JournaledLines(folder / "events.jsonl", folder / "state", clock=now),
     }
 
 
@@ -69,7 +72,7 @@ def test_each_sink_takes_batches(case: BulkCase, name: str, tmp_path: Path) -> N
     case.check(openers(tmp_path)[name])
 
 
-@pytest.mark.parametrize("name", ["journal", "sqlite"])
+@pytest.mark.parametrize("name", ["journal", "sqlite", "jsonl"])
 @pytest.mark.parametrize("case", CHECKPOINT_CASES, ids=str)
 def test_each_checkpointed_sink_keeps_a_position(case: CheckpointCase, name: str, tmp_path: Path) -> None:
     case.check(checkpointed_openers(tmp_path)[name])

@@ -15,7 +15,7 @@ from vinaya_bridge.entry import Act, Entry, Place
 from vinaya_bridge.errors import InputError
 from vinaya_bridge.files import Discovery, LogFile, Notice, discover
 from vinaya_bridge.index import OutputIndex
-from vinaya_bridge.kept import KeptStore
+from vinaya_bridge.kept import ORIGIN, KeptStore
 from vinaya_bridge.ledger import JsonValue, Ledger, Term
 from vinaya_bridge.lines import read_lines, read_slice
 from vinaya_bridge.log import Reader
@@ -25,7 +25,7 @@ from vinaya_bridge.order import in_order, precedence
 from vinaya_bridge.output import Output
 from vinaya_bridge.places import check_output_not_inside_inputs, spool_stdin
 from vinaya_bridge.relay import REFUSED_TYPE, Refusal, line_digest, relay_drafts
-from vinaya_bridge.report import Report, RunCounts, build_report, total_before
+from vinaya_bridge.report import Report, RunCounts, build_report, keeps_lines_whole, total_before
 from vinaya_bridge.runs import Append, Known, MainRun, missing_emits
 from vinaya_bridge.scan import Aside, Scanned, Scanner, ScanOptions
 from vinaya_bridge.settle import Spread, settle
@@ -152,16 +152,15 @@ class Conversion:
         self, output: Output, discovery: Discovery, mapping: CompiledMapping, options: ConvertOptions
     ) -> None:
         self._options = options
+        self._whole_lines = options.origin == "full"
+        self._fills_in = self._whole_lines and not keeps_lines_whole(output.read_report())
         self._mapping = mapping
         self._files = discovery.files
         self._notices = list(discovery.notices)
         self._started_at = options.clock()
         self._reader = Reader()
-        self._scanner = Scanner(
-            self._reader,
-            mapping,
-            ScanOptions(include_selftest=options.include_selftest, whole_lines=options.origin == "full"),
-        )
+        scan_options = ScanOptions(include_selftest=options.include_selftest, whole_lines=self._whole_lines)
+        self._scanner = Scanner(self._reader, mapping, scan_options)
         self._ledger = Ledger()
         self._file_rows: list[dict[str, JsonValue]] = []
         self._pending: list[tuple[str, int]] = []
@@ -212,7 +211,9 @@ class Conversion:
             )
 
     def _collect(self, scanned: Scanned, size_bytes: int) -> None:
-        entry, line, _ = scanned
+        entry, line, raw, is_whole = scanned
+        if not is_whole:
+            self._keep(raw, entry.place, ORIGIN)
         ledger = self._ledger
         ledger.read += 1
         ledger.saw(entry.process, entry.seq, (line.schema, line.record.meta.vinaya, line.trust))
@@ -227,9 +228,7 @@ class Conversion:
         self._ledger.settle(aside.term)
         if aside.term is Term.PENDING:
             self._pending.append((self._files[aside.place.file].name, aside.place.line))
-        if aside.term in {Term.REFUSED, Term.UNKNOWN_VERSION} or (
-            aside.term is Term.PENDING and self._options.origin == "full"
-        ):
+        if aside.refusal is not None or (self._whole_lines and aside.term is Term.PENDING):
             self._keep(aside.raw, aside.place, aside.term, aside.code, aside.path, aside.reason)
         if aside.refusal is not None:
             self._tell(aside.refusal)
@@ -322,6 +321,8 @@ class Conversion:
         if entry.act >= Act.UNMAPPED:
             self._leave_out(entry)
             return
+        if self._fills_in and known is not None:
+            self._keep_again(entry, ORIGIN)
         if known is not None and not missing_emits(entry, known):
             ledger.settle(Term.DUPLICATE)
             return
@@ -338,8 +339,12 @@ class Conversion:
         self._ledger.settle(term)
         if term is Term.UNMAPPED:
             self._ledger.unmapped[entry.name] += 1
-        if self._options.origin == "full" and (raw := self._again(entry)) is not None:
-            self._keep(raw, entry.place, term)
+        if self._whole_lines:
+            self._keep_again(entry, term)
+
+    def _keep_again(self, entry: Entry, why: str) -> None:
+        if (raw := self._again(entry)) is not None:
+            self._keep(raw, entry.place, why)
 
     def _conflict(self, entry: Entry, stays: Place | None) -> None:
         self._ledger.settle(Term.CONFLICT)
@@ -354,8 +359,7 @@ class Conversion:
 
     def _refuse(self, entry: Entry, term: Term, cause: str) -> None:
         """Keep an event line that came too late, or under an identity that is taken; tell it once."""
-        raw = self._again(entry)
-        if raw is None:
+        if (raw := self._again(entry)) is None:
             return
         self._keep(raw, entry.place, term)
         run = dispatch_run_id(entry.main_run, entry.effect, 1) if entry.effect else entry.main_run

@@ -21,6 +21,9 @@ _FILES = {
 }
 _ORIGIN_FILE = "origin.ndjson"
 
+ORIGIN = "origin"
+"""Why a line that gave events is kept: with ``--origin full``, none of them could carry it whole."""
+
 
 @frozen
 class KeptRow:

@@ -179,6 +179,17 @@ def total_before(
     return total
 
 
+def keeps_lines_whole(report: Mapping[str, JsonValue] | None) -> bool:
+    """
+    Whether the last call on an output was made with ``--origin full``.
+
+    Args:
+        report: The output's last report.
+    """
+    bridge = report.get("bridge") if report is not None else None
+    return isinstance(bridge, dict) and bridge.get("origin") == "full"
+
+
 def bridge_version() -> str:
     """Return the installed version of this package."""
     try:

@@ -12,8 +12,9 @@ from vinaya_bridge.ledger import Term
 from vinaya_bridge.lines import PhysicalLine
 from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion
 from vinaya_bridge.log.codes import OVER_BOUND, UNSAFE_INTEGER
+from vinaya_bridge.log.identity import content_of
 from vinaya_bridge.mapping import CompiledMapping
-from vinaya_bridge.mapping.emit import Emit, OverBound
+from vinaya_bridge.mapping.emit import Emit, OverBound, with_origin
 from vinaya_bridge.naming import dispatch_run_id, escape, main_run_id
 from vinaya_bridge.reading import read_pieces
 from vinaya_bridge.relay import REFUSED_TYPE, UNKNOWN_VERSION_TYPE, Refusal, line_digest
@@ -69,11 +70,15 @@ class Scanned(NamedTuple):
         line: The line as it was read, for the report's counts.
 
         raw: Its bytes.
+
+        is_whole: Whether nothing of it is lost where its events alone remain. With ``whole_lines`` this is False
+            where no event could carry the line; without, it is not asked.
     """
 
     entry: Entry
     line: EventLine
     raw: bytes
+    is_whole: bool = True
 
 
 @frozen
@@ -108,6 +113,7 @@ class Scanner:
         self._drafts = mapping.drafts
         self._unmapped = mapping.unmapped
         self._options = options
+        self._whole_lines = options.whole_lines
 
     def scan(self, line: PhysicalLine, file: int) -> Iterator[Scanned | Aside]:
         """
@@ -200,6 +206,11 @@ class Scanner:
                 run = dispatch_run_id(main_run, effect, 1) if act in _DISPATCH_ACTS else main_run
                 return _over_bound(drafts, raw, place, run, name, record.meta.seq)
             emits = drafts
+        is_whole = True
+        if self._whole_lines and act < Act.UNMAPPED:
+            carrying = _carrying(emits, line, main_run)
+            is_whole = carrying is not None
+            emits = emits if carrying is None else carrying
         entry = Entry(
             line.identity,
             line.digest,
@@ -215,7 +226,7 @@ class Scanner:
             emits,
             place,
         )
-        return Scanned(entry, line, raw)
+        return Scanned(entry, line, raw, is_whole)
 
     def _act(self, line: EventLine) -> Act:
         kind, event = line.kind, line.event
@@ -234,6 +245,13 @@ class Scanner:
         if kind == "dispatch":
             return Act.DISPATCHED if event == "dispatched" else Act.DISPATCH_ENDED
         return Act.OTHER
+
+
+def _carrying(emits: list[Emit], line: EventLine, main_run: str) -> list[Emit] | None:
+    """The events of a line, one of which carries it whole; None where none can."""
+    # A parent's id is the main run's, with a number; escaped, a character of it takes six bytes at most.
+    spare_bytes = 256 + 6 * len(main_run)
+    return with_origin(emits, content_of(line.record), is_redacted=line.is_redacted, spare_bytes=spare_bytes)
 
 
 def _over_bound(fault: OverBound, raw: bytes, place: Place, run: str, name: str, seq: int) -> Aside:

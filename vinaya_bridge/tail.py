@@ -22,7 +22,7 @@ from vinaya_bridge.follow import Follower, Poll
 from vinaya_bridge.gaps import Gap
 from vinaya_bridge.growing import FollowedLine
 from vinaya_bridge.holes import Arrival, Holes
-from vinaya_bridge.kept import KeptStore
+from vinaya_bridge.kept import ORIGIN, KeptStore
 from vinaya_bridge.ledger import JsonValue, Term
 from vinaya_bridge.lines import PhysicalLine
 from vinaya_bridge.log import Reader
@@ -32,7 +32,7 @@ from vinaya_bridge.order import in_order
 from vinaya_bridge.output import OUTPUT_UNWRITABLE, Output
 from vinaya_bridge.places import check_output_not_inside_inputs
 from vinaya_bridge.relay import REFUSED_TYPE, Lost, Refusal, line_digest, opening_draft, relay_drafts
-from vinaya_bridge.report import total_before
+from vinaya_bridge.report import keeps_lines_whole, total_before
 from vinaya_bridge.runs import Append, Held, MainRun, missing_emits
 from vinaya_bridge.scan import Aside, Scanner, ScanOptions
 from vinaya_bridge.settle import settle
@@ -83,6 +83,8 @@ class Tail:
 
         start: ``start`` reads what is there already; ``now`` passes over it on a first start.
 
+        origin: ``ids``: events name their line; ``full``: one of them carries it whole, for `restore`.
+
         include_selftest: Whether the producer's self-test lines are events like any other.
 
         command: What was typed, for the report.
@@ -104,6 +106,7 @@ class Tail:
         now: Now = time.time,
         settle_seconds: float = 5.0,
         start: Literal["start", "now"] = "start",
+        origin: Literal["ids", "full"] = "ids",
         include_selftest: bool = False,
         command: Sequence[str] = (),
     ) -> None:
@@ -113,11 +116,13 @@ class Tail:
         self._clock = SteadyClock(now)
         self._settle_seconds = settle_seconds
         compiled = load_mapping(mapping, overlays=overlays)
-        self._scanner = Scanner(Reader(), compiled, ScanOptions(include_selftest=include_selftest))
+        self._whole_lines = origin == "full"
+        scan_options = ScanOptions(include_selftest=include_selftest, whole_lines=self._whole_lines)
+        self._scanner = Scanner(Reader(), compiled, scan_options)
         made_by: dict[str, JsonValue] = {
             "command": list(command),
             "overlays": [str(overlay) for overlay in overlays],
-            "origin": "ids",
+            "origin": origin,
             "include_selftest": include_selftest,
         }
         with ExitStack() as opened:
@@ -130,6 +135,7 @@ class Tail:
             if saved is not None and self._kept.index_bytes < saved.kept_bytes:
                 position = saved = None  # lines that were kept are gone: they have to be read again
             lines = index.lines()
+            self._fills_in = self._whole_lines and not keeps_lines_whole(report)
             self._accounts = Accounts(
                 output,
                 compiled,
@@ -263,16 +269,20 @@ class Tail:
                 if isinstance(outcome, Aside):
                     self._set_aside(outcome, line, batch)
                     continue
-                entry, event, raw = outcome
+                entry, event, raw, is_whole = outcome
                 header = (event.schema, event.record.meta.vinaya, event.trust)
                 self._accounts.ledger.saw(entry.process, entry.seq, header)
-                yield Arrival(entry, raw, line.name, line.number, line.stream, now)
+                arrival = Arrival(entry, raw, line.name, line.number, line.stream, now)
+                if not is_whole:
+                    self._keep(arrival, ORIGIN)
+                yield arrival
 
     def _set_aside(self, aside: Aside, line: FollowedLine, batch: _Batch) -> None:
         self._accounts.count(aside.term)
         if aside.refusal is not None:
             batch.refusals.setdefault(aside.refusal.key(), aside.refusal)
             batch.refused.append((line.name, line.number, f"{aside.code or aside.term}: {aside.reason}"))
+        if aside.refusal is not None or (self._whole_lines and aside.term is Term.PENDING):
             self._kept.add(
                 aside.raw,
                 file=line.name,
@@ -293,14 +303,15 @@ class Tail:
         pending.update((arrival.identity, arrival.digest) for arrival in self._holes.waiting())
         staying = pending | {identity: line.digest for identity, line in known.items()}
         settled = settle(arrivals, staying)
-        for _ in settled.duplicates:
-            self._accounts.count(Term.DUPLICATE)
+        self._accounts.count(Term.DUPLICATE, len(settled.duplicates))
         for arrival in settled.conflicts:
             self._refuse(arrival, Term.CONFLICT, "duplicate", batch)
         fresh: list[Arrival] = []
         for arrival in settled.stay:
             identity = arrival.identity
             held = known.get(identity)
+            if self._fills_in and held is not None:
+                self._keep(arrival, ORIGIN)
             if identity in pending or (held is not None and not missing_emits(arrival.entry, held)):
                 self._accounts.count(Term.DUPLICATE)
             else:
@@ -331,6 +342,8 @@ class Tail:
     def _leave_out(self, arrival: Arrival) -> None:
         term = Term.SELF_TEST if arrival.entry.act == Act.SELF_TEST else Term.UNMAPPED
         self._accounts.count(term)
+        if self._whole_lines:
+            self._keep(arrival, term)
         if term is Term.UNMAPPED:
             self._accounts.ledger.unmapped[arrival.entry.name] += 1
 
@@ -338,12 +351,16 @@ class Tail:
         """Keep an event line that came too late, or under an identity that is taken; tell it once."""
         entry = arrival.entry
         self._accounts.count(term)
-        self._kept.add(arrival.raw, file=arrival.file, line=arrival.line, offset=entry.place.offset, why=term)
+        self._keep(arrival, term)
         run = dispatch_run_id(entry.main_run, entry.effect, 1) if entry.effect else entry.main_run
         digest = line_digest(arrival.raw)
         refusal = Refusal(REFUSED_TYPE, cause, digest, run, source_type=entry.name, seq=entry.seq)
         batch.refusals.setdefault(refusal.key(), refusal)
         batch.refused.append((arrival.file, arrival.line, f"{term}: {entry.name}"))
+
+    def _keep(self, arrival: Arrival, why: str) -> None:
+        offset = arrival.entry.place.offset
+        self._kept.add(arrival.raw, file=arrival.file, line=arrival.line, offset=offset, why=why)
 
     # ------------------------------------------------------------------------------------ durable
 

@@ -109,6 +109,22 @@ def canonical_text(record: Any) -> bytes:
     return text if is_plain(record) else canonical_payload(orjson.loads(text))
 
 
+def content_of(record: Any) -> dict[str, Json]:
+    """
+    A record as the JSON value of its line: absent fields stay absent, numbers keep their value.
+
+    Args:
+        record: A record, or a struct with the same attributes, as the reader made it.
+
+    Returns:
+        The value; what was redacted in the record is redacted in it.
+    """
+    if hasattr(record, IS_PLAIN):
+        content: dict[str, Json] = orjson.loads(_encode(record))
+        return content
+    return unstructure(record)
+
+
 def process_of(record: Any) -> str:
     """
     Names the process whose counter a line's ``seq`` is.

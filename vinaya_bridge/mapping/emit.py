@@ -10,9 +10,11 @@ import orjson
 from attrs import frozen
 
 from ethogram.canonical import canonical_payload
+from ethogram.json_text import numbers_fit
 from ethogram.validation import OverBound as TextOverBound
 from ethogram.validation import PayloadTooLarge, ValidationDetails, ValidationError, validate
-from ethogram.vocabulary import MAX_SAFE_INTEGER
+from ethogram.vocabulary import MAX_PAYLOAD_BYTES, MAX_SAFE_INTEGER
+from vinaya_bridge.log.text import Json
 
 CERTAINLY_BOUNDED_BYTES = 4096
 """A payload of at most so many bytes cannot hold a text over the smallest bound of the protocol."""
@@ -43,6 +45,8 @@ COMPLEMENTS = (
     (Only.AGENT_STARTED, Only.NOT_AGENT_STARTED),
 )
 """The answers of which exactly one holds."""
+
+_COMPLEMENT = {one: other for pair in COMPLEMENTS for one, other in (pair, pair[::-1])}
 
 
 class Fill(IntFlag):
@@ -176,38 +180,66 @@ def fill_payload(
     return canonical_payload(fields)
 
 
-def with_origin(emits: Sequence[Emit], line: object) -> list[Emit]:
+def with_origin(
+    emits: Sequence[Emit], line: dict[str, Json], *, is_redacted: bool = False, spare_bytes: int = 0
+) -> list[Emit] | None:
     """
-    Add the whole line, as the object ``vinaya.line``, to the event that will be the first one emitted.
+    Add the whole line, as the object ``vinaya.line``, to the first event that is certainly emitted.
 
-    Which one that is may depend on the engine's answers, so each event that can be the first gets it.
+    Where none is certain by itself, it goes to the first two of which exactly one is.
 
     Args:
         emits: The events of the line.
 
         line: The line as decoded JSON, redacted.
 
+        is_redacted: Whether a secret was cut out of it: the block then says ``"redacted": true``.
+
+        spare_bytes: How much the engine may still add to a payload, beside what `Fill.ELAPSED` adds.
+
     Returns:
-        The events; those of which a bound would break, or whose line holds a number that could not be carried
-        exactly, as they were.
+        The events; None where the line would break a bound, or holds a number that cannot be carried exactly.
     """
-    found: list[Emit] = []
-    asked: set[int] = set()
-    is_open = True
-    for emit in emits:
-        found.append(_carrying(emit, line) if is_open else emit)
-        asked.add(emit.only)
-        if emit.only == Only.ALWAYS or any(set(pair) <= asked for pair in COMPLEMENTS):
-            is_open = False
+    carriers = _certain(emits)
+    if not carriers:
+        return None
+    found = list(emits)
+    for index in carriers:
+        carrying = _carrying(emits[index], line, is_redacted=is_redacted, spare_bytes=spare_bytes)
+        if carrying is None:
+            return None
+        found[index] = carrying
     return found
 
 
-def _carrying(emit: Emit, line: object) -> Emit:
+def _certain(emits: Sequence[Emit]) -> list[int]:
+    """The place of the first event that is always emitted, else of the first two of which exactly one is."""
+    asked: dict[tuple[int, int], int] = {}
+    pair: list[int] = []
+    for index, emit in enumerate(emits):
+        if emit.only == Only.ALWAYS:
+            return [index]
+        other = asked.get((emit.run, _COMPLEMENT[Only(emit.only)]))
+        if other is not None and not pair:
+            pair = [other, index]
+        asked.setdefault((emit.run, emit.only), index)
+    return pair
+
+
+def _carrying(emit: Emit, line: dict[str, Json], *, is_redacted: bool, spare_bytes: int) -> Emit | None:
     fields = orjson.loads(emit.payload)
-    fields["vinaya"]["line"] = line
+    block = fields["vinaya"]
+    block["line"] = line
+    if is_redacted:
+        block["redacted"] = True
     payload = canonical_payload(fields)
+    if len(payload) + spare_bytes > MAX_PAYLOAD_BYTES or orjson.loads(payload)["vinaya"]["line"] != line:
+        return None
+    if not numbers_fit(line):
+        try:
+            validate(emit.type, fields)
+        except ValidationError:
+            return None
     if over_bound(emit.type, payload, emit.fill) is not None:
-        return emit
-    if orjson.loads(payload)["vinaya"]["line"] != line:
-        return emit
+        return None
     return msgspec.structs.replace(emit, payload=payload)

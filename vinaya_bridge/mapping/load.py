@@ -12,11 +12,9 @@ from msgspec import Struct
 
 from vinaya_bridge.errors import ConfigurationError
 from vinaya_bridge.log.line import EventLine
-from vinaya_bridge.log.redaction import redact_json
-from vinaya_bridge.log.text import parse
 from vinaya_bridge.mapping import codes
 from vinaya_bridge.mapping.compile import Drafter, compile_rule
-from vinaya_bridge.mapping.emit import Emit, OverBound, with_origin
+from vinaya_bridge.mapping.emit import Emit, OverBound
 from vinaya_bridge.mapping.findings import Finding, Place, Severity
 from vinaya_bridge.mapping.lint import lint
 from vinaya_bridge.mapping.reading import read_table
@@ -44,15 +42,12 @@ class CompiledMapping:
         self._by_class: dict[type, Drafter] = {}
         self._by_name: dict[tuple[str, str, int], Drafter] = {}
 
-    def drafts(self, line: EventLine, *, whole_line: bytes | None = None) -> list[Emit] | OverBound:
+    def drafts(self, line: EventLine) -> list[Emit] | OverBound:
         """
         Make the events of a line.
 
         Args:
             line: A line that is valid under its schema.
-
-            whole_line: The line's bytes, to be carried whole and redacted by its first event as ``vinaya.line``,
-                where that breaks no bound.
 
         Returns:
             The events in order, none for an unmapped one; or the first bound that an event would break.
@@ -64,11 +59,7 @@ class CompiledMapping:
             # The reader's structs are of one class an event and schema; the public classes are of one an event.
             if issubclass(record_class, Struct):
                 self._by_class[record_class] = drafter
-        emits = drafter(line)
-        if whole_line is None or isinstance(emits, OverBound):
-            return emits
-        decoded = parse(whole_line.decode())
-        return with_origin(emits, redact_json(decoded)) if isinstance(decoded, dict) else emits
+        return drafter(line)
 
     def unmapped(self, kind: str, event: str) -> str | None:
         """

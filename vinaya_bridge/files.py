@@ -14,7 +14,8 @@ from attrs import frozen
 from vinaya_bridge.content import Compression, NotRegularError, open_regular, refuse_irregular
 from vinaya_bridge.errors import Code
 
-_SUFFIXES: Final = tuple((".ndjson" + each.value, each) for each in Compression)
+_SUFFIXES: Final = {".ndjson" + each.value: each for each in Compression}
+_LOG_ENDINGS: Final = tuple(_SUFFIXES)
 
 MISSING: Final = Code(
     "VB301",
@@ -190,7 +191,7 @@ class Found:
         status: What ``lstat`` says of it.
     """
 
-    path: Path
+    path: str
     relative: str
     status: os.stat_result
 
@@ -226,7 +227,7 @@ class StreamNames:
         stem, bucket, compression = parse_name(found.relative)
         prefix = self._prefix(argument, stem)
         return LogFile(
-            path=found.path,
+            path=Path(found.path),
             name=prefix + found.relative,
             stream=prefix + stem,
             bucket=bucket,
@@ -321,7 +322,7 @@ def walk(argument: str, seen: set[tuple[int, int]]) -> Iterator[Found | Notice]:
         yield Notice(printable(argument), NOT_A_LOG, str(error))
     else:
         path = path.resolve()
-        yield Found(path, printable(path.name), status)
+        yield Found(os.fspath(path), printable(path.name), status)
 
 
 def _walk_directory(root: Path, seen: set[tuple[int, int]]) -> Iterator[Found | Notice]:
@@ -360,7 +361,7 @@ def _walk_directory(root: Path, seen: set[tuple[int, int]]) -> Iterator[Found | 
             except NotRegularError as error:
                 yield Notice(name, NOT_A_LOG, str(error))
             else:
-                yield Found(Path(entry.path), name, status)
+                yield Found(entry.path, name, status)
         waiting.extend(reversed(below))
 
 
@@ -404,7 +405,7 @@ def is_log_name(name: str) -> bool:
     Returns:
         Whether it ends as a log's name does.
     """
-    return any(name.endswith(suffix) for suffix, _ in _SUFFIXES)
+    return name.endswith(_LOG_ENDINGS)
 
 
 def parse_name(name: str) -> tuple[str, Bucket, Compression]:
@@ -419,11 +420,11 @@ def parse_name(name: str) -> tuple[str, Bucket, Compression]:
     Returns:
         The stream, the bucket and the compression.
     """
-    suffix, compression = next((each for each in _SUFFIXES if name.endswith(each[0])), ("", None))
-    if compression is None:
+    suffix = next((each for each in _LOG_ENDINGS if name.endswith(each)), None)
+    if suffix is None:
         last = Path(name).suffix
         return name, Bucket.LIVE, next((each for each in Compression if each.value == last), Compression.NONE)
-    stem = name.removesuffix(suffix)
+    stem, compression = name.removesuffix(suffix), _SUFFIXES[suffix]
     for bucket in _MARKED_BUCKETS:
         stream = stem.removesuffix(bucket.value)
         if stream != stem and stream and not stream.endswith("/"):
@@ -455,4 +456,4 @@ def printable(path: str) -> str:
     Returns:
         The same with such bytes spelled ``\\xff``.
     """
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from attrs import frozen
 
 from vinaya_bridge.content import Compression
-from vinaya_bridge.files import (
-    MISSING,
-    UNREADABLE,
-    Bucket,
-    LogFile,
-    Notice,
-    StreamNames,
-    identities,
-    reason,
-    walk,
-)
+from vinaya_bridge.files import MISSING, UNREADABLE, Bucket, LogFile, Notice, StreamNames, identities, walk
+from vinaya_bridge.followed import FollowedFiles, Key
 from vinaya_bridge.gaps import BAD_STATE, LOST, REWRITTEN, TORN, Gap, gap_at, loss
 from vinaya_bridge.growing import Change, FollowedLine, GrowingFile
 from vinaya_bridge.positions import (
-    START,
     Mark,
     Position,
     SavedFile,
@@ -33,17 +22,12 @@ from vinaya_bridge.positions import (
     decode_state,
     encode_state,
     end_position,
-    first_line_mark,
-    part_mark,
 )
 from vinaya_bridge.sealed import SealedFile
 
 _DRAINING: Final = (Bucket.DRAINING, Bucket.SLOT_DRAINING)
 _DRAINING_GRACE_SECONDS: Final = 120.0  # a sender may hold its lock so long (section 6)
-_REMEMBERED_POSITIONS: Final = 1024
 _LEAST_READ_BYTES: Final = 1 << 16
-
-_Key = tuple[int, int]  # device and inode: they name a file only as long as it exists
 
 
 @frozen
@@ -85,8 +69,9 @@ class Lag:
     bytes_behind: int
 
 
-@frozen
-class _Listed:
+class _Listed(NamedTuple):
+    root: int
+    relative: str
     file: LogFile
     status: os.stat_result
 
@@ -138,22 +123,19 @@ class Follower:
         from_now: bool = False,
         exclude: Path | None = None,
         max_open: int = 256,
-        poll_bytes: int = 16 << 20,
+        poll_bytes: int = 4 << 20,
     ) -> None:
         self._roots = [os.fspath(root) for root in roots]
         self._names = StreamNames(self._roots)
         self._settle_seconds = settle_seconds
         self._grace_seconds = grace_seconds
         self._exclude = exclude
-        self._max_open = max_open
         self._poll_bytes = poll_bytes
         self._skip_present = from_now and state is None
-        self._growing: dict[_Key, GrowingFile] = {}
-        self._sealed: dict[_Key, SealedFile] = {}
-        self._open: dict[GrowingFile, None] = {}  # in the order of their last use
-        self._remembered: deque[Position] = deque(maxlen=_REMEMBERED_POSITIONS)
+        self._files = FollowedFiles(max_open)
+        self._listing: dict[Key, _Listed] = {}
+        self._sealed: dict[Key, SealedFile] = {}
         self._pending: list[SavedFile] = []  # of the saved state, and not yet found again
-        self._faults: list[Notice] = []
         self._told: set[Notice] = set()
         self._state_fault: Notice | None = None
         self._more = False
@@ -175,13 +157,13 @@ class Follower:
             The complete lines that were not delivered before, the losses and the faults found. It never
             raises for what a file or directory does.
         """
-        self._faults = []
+        self._files.faults = []
         listing = self._list()
-        is_whole = not any(fault.code in (MISSING, UNREADABLE) for fault in self._faults)
-        live = {each.file.stream for each in self._growing.values() if each.is_linked_live}
+        is_whole = not any(fault.code in (MISSING, UNREADABLE) for fault in self._files.faults)
+        live = {each.file.stream for each in self._files.growing.values() if each.is_linked_live}
         live |= {saved.stream for saved in self._pending if saved.bucket == Bucket.LIVE.value}
         vanished, new = self._match(listing, now)
-        positions = self._known_positions()
+        positions = self._files.known_positions(self._pending)
         gaps = self._identify(listing, positions)
         self._skip_present = False
         rotated_in = {
@@ -204,7 +186,7 @@ class Follower:
         Returns:
             A JSON object for the ``state`` of a later follower.
         """
-        kept = (each for each in self._growing.values() if each.missing_since is None or each.has_rest)
+        kept = (each for each in self._files.growing.values() if each.missing_since is None or each.has_rest)
         return encode_state(
             [
                 *(each.saved() for each in kept),
@@ -220,7 +202,7 @@ class Follower:
         Returns:
             The figures as of the last poll.
         """
-        files: list[GrowingFile | SealedFile] = [*self._growing.values(), *self._sealed.values()]
+        files: list[GrowingFile | SealedFile] = [*self._files.growing.values(), *self._sealed.values()]
         return Lag(
             streams=len({each.file.stream for each in files}),
             files=len(files),
@@ -243,40 +225,44 @@ class Follower:
 
     def close(self) -> None:
         """Give all descriptors back. The state stays available."""
-        for each in self._growing.values():
-            each.close()
-        self._open.clear()
+        self._files.close()
 
-    def _list(self) -> dict[_Key, _Listed]:
+    def _list(self) -> dict[Key, _Listed]:
         seen = set() if self._exclude is None else identities([self._exclude])
-        listing: dict[_Key, _Listed] = {}
-        for index, root in enumerate(self._roots):
-            for found in walk(root, seen):
+        listing: dict[Key, _Listed] = {}
+        for root, argument in enumerate(self._roots):
+            for found in walk(argument, seen):
                 if isinstance(found, Notice):
-                    self._faults.append(found)
+                    self._files.faults.append(found)
+                    continue
+                key = (found.status.st_dev, found.status.st_ino)
+                before = self._listing.get(key)
+                if before is not None and (before.root, before.relative) == (root, found.relative):
+                    file = before.file  # described anew for each poll, a thousand files would cost 10 ms
                 else:
-                    key = (found.status.st_dev, found.status.st_ino)
-                    listing[key] = _Listed(self._names.log_file(found, index), found.status)
+                    file = self._names.log_file(found, root)
+                listing[key] = _Listed(root, found.relative, file, found.status)
+        self._listing = listing
         return listing
 
-    def _match(self, listing: dict[_Key, _Listed], now: float) -> tuple[list[GrowingFile], list[GrowingFile]]:
+    def _match(self, listing: dict[Key, _Listed], now: float) -> tuple[list[GrowingFile], list[GrowingFile]]:
         """Bring names up to date; return the files whose names are gone, and those that were not there before."""
         vanished: list[GrowingFile] = []
-        for key, growing in self._growing.items():
+        for key, growing in self._files.growing.items():
             if key not in listing and growing.missing_since is None:
                 growing.missing_since = now
                 vanished.append(growing)
         new: list[GrowingFile] = []
         for key, listed in listing.items():
-            if key in self._growing:
-                self._growing[key].file = listed.file
-                self._growing[key].missing_since = None
+            if key in self._files.growing:
+                self._files.growing[key].file = listed.file
+                self._files.growing[key].missing_since = None
             elif key in self._sealed:
                 self._sealed[key].file = listed.file
                 self._sealed[key].observe(listed.status, now)
             elif listed.file.compression is Compression.NONE:
-                self._growing[key] = GrowingFile(listed.file)
-                new.append(self._growing[key])
+                self._files.growing[key] = GrowingFile(listed.file)
+                new.append(self._files.growing[key])
             else:
                 self._sealed[key] = SealedFile(listed.file, listed.status, now, done=self._was_read(listed))
         return vanished, new
@@ -288,64 +274,42 @@ class Follower:
             (saved.device, saved.inode, saved.size, saved.modified_ns) == now for saved in self._pending
         )
 
-    def _known_positions(self) -> dict[Mark, list[Position]]:
-        """Gather, by fingerprint, up to where contents were consumed, as of before this poll's reading."""
-        positions: dict[Mark, list[Position]] = defaultdict(list)
-        followed = (each.position for each in self._growing.values())
-        for position in (*followed, *self._remembered, *(saved.position for saved in self._pending)):
-            if position.first is not None:
-                positions[position.first].append(position)
-        return positions
-
-    def _identify(self, listing: dict[_Key, _Listed], positions: dict[Mark, list[Position]]) -> list[Gap]:
+    def _identify(self, listing: dict[Key, _Listed], positions: dict[Mark, list[Position]]) -> list[Gap]:
         """Find, for each file that is not known yet, the position up to which its content was consumed."""
         gaps: list[Gap] = []
-        for key, growing in self._growing.items():
-            if growing.fingerprint is not None or (key not in listing and not growing.is_open):
+        for key, growing in self._files.growing.items():
+            listed = listing.get(key)
+            if growing.fingerprint is not None or (listed is None and not growing.is_open):
                 continue
             before = growing.saved()
             try:
+                status = os.fstat(growing.descriptor) if listed is None else listed.status
+                if not growing.is_due(status):
+                    continue
+                growing.note(status)
                 # An empty file is opened too: it may be removed together with its first lines.
-                descriptor = self._descriptor(growing)
+                descriptor = self._files.descriptor(growing)
                 if self._skip_present:
-                    growing.restart(end_position(descriptor, listing[key].status.st_size))
-                    growing.fingerprint = growing.position.first
+                    position = end_position(descriptor, status.st_size)
+                    growing.fingerprint = position.first
+                    growing.restart(position)
                 else:
-                    self._resume(growing, positions)
-                if before.part and not before.part.is_at(descriptor, 0) and not self._has_part(before.part):
+                    self._files.resume(growing, positions)
+                if (
+                    before.part
+                    and not before.part.is_at(descriptor, 0)
+                    and not self._files.has_part(before.part)
+                ):
                     gaps.append(gap_at(before, TORN))
             except OSError as error:
-                self._fail(growing, error)
+                self._files.fail(growing, error)
         return gaps
-
-    def _resume(self, growing: GrowingFile, positions: dict[Mark, list[Position]]) -> None:
-        """Set a file to the furthest known position that its content bears out, else to its start."""
-        descriptor = self._descriptor(growing)
-        growing.fingerprint = first_line_mark(descriptor)
-        growing.part = part_mark(descriptor) if growing.fingerprint is None else None
-        known = () if growing.fingerprint is None else positions.get(growing.fingerprint, ())
-        held = (each for each in known if each.holds(descriptor))
-        growing.restart(max(held, key=lambda each: each.offset, default=START))
-
-    def _is_carried(self, position: Position, *, without: GrowingFile | None = None) -> bool:
-        """Tell whether the content that was consumed up to a position stands in a file that is followed."""
-        if position.first is None:
-            return False
-        for growing in self._growing.values():
-            if growing is without or growing.fingerprint != position.first:
-                continue
-            try:
-                if position.holds(self._descriptor(growing)):
-                    return True
-            except OSError as error:
-                self._fail(growing, error)
-        return False
 
     def _vanished_gaps(
         self, vanished: list[GrowingFile], new: list[GrowingFile], rotated_in: set[str], live: set[str]
     ) -> Iterator[Gap]:
         for growing in vanished:
-            if self._is_carried(growing.position, without=growing):
+            if self._files.is_carried(growing.position, without=growing):
                 continue
             replaced = any(
                 each.file.name == growing.file.name and each.fingerprint == growing.fingerprint is not None
@@ -356,7 +320,7 @@ class Follower:
                 yield gap_at(growing.saved(), code)
 
     def _pending_gaps(
-        self, listing: dict[_Key, _Listed], rotated_in: set[str], live: set[str]
+        self, listing: dict[Key, _Listed], rotated_in: set[str], live: set[str]
     ) -> Iterator[Gap]:
         """Judge, once all roots could be listed, the files of the saved state that were not found again."""
         pending, self._pending = self._pending, []
@@ -364,79 +328,72 @@ class Follower:
             if saved.position.first is None:
                 # By inode where nothing of its content is known (hazard 14).
                 is_there = (saved.device, saved.inode) in listing
-                if saved.modified_ns is not None or (self._has_part(saved.part) if saved.part else is_there):
+                if saved.modified_ns is not None or (
+                    self._files.has_part(saved.part) if saved.part else is_there
+                ):
                     continue
-            elif self._is_carried(saved.position):
+            elif self._files.is_carried(saved.position):
                 continue
             code = loss(saved, rotated_in, live, is_open=False, is_replaced=False)
             if code is not None:
                 yield gap_at(saved, code)
-            self._remember(saved.position)
-
-    def _has_part(self, part: Mark) -> bool:
-        """Tell whether some file begins with the bytes of an unfinished first line."""
-        for growing in self._growing.values():
-            try:
-                if part.is_at(self._descriptor(growing), 0):
-                    return True
-            except OSError as error:
-                self._fail(growing, error)
-        return False
+            self._files.remember(saved.position)
 
     def _read(
         self,
-        listing: dict[_Key, _Listed],
+        listing: dict[Key, _Listed],
         positions: dict[Mark, list[Position]],
         gaps: list[Gap],
         now: float,
     ) -> list[FollowedLine]:
         """Read all files that changed, in order, up to the limit of a poll."""
+        due: list[tuple[GrowingFile, os.stat_result] | SealedFile] = [
+            *self._due_growing(listing),
+            *(each for each in self._sealed.values() if each.is_due(now, self._settle_seconds)),
+        ]
+        due.sort(key=_reading_order)
         lines: list[FollowedLine] = []
         rest = self._poll_bytes
         self._more = False
-        everything: list[tuple[_Key, GrowingFile | SealedFile]] = [
-            *self._growing.items(),
-            *self._sealed.items(),
-        ]
-        # A removed file is older than what took its name.
-        everything.sort(key=lambda each: (each[1].file.stream, each[0] in listing, each[1].file.order))
-        for key, each in everything:
+        for each in due:
             if isinstance(each, SealedFile):
-                got = self._read_sealed(each, rest, now)
+                got, fault = each.read(rest)
+                self._files.faults += [] if fault is None else [fault]
+                behind = each.behind
             else:
-                got = self._read_growing(
-                    each, listing.get(key), positions, gaps, max(rest, _LEAST_READ_BYTES)
-                )
+                got = self._read_growing(*each, positions, gaps, max(rest, _LEAST_READ_BYTES))
+                behind = each[0].behind
             lines += got
             rest -= sum(len(line.raw) + 1 for line in got)
-            if each.behind or rest <= 0:  # nothing newer is read before the rest of this one
+            if behind or rest <= 0:  # nothing newer is read before the rest of this one
                 self._more = True
                 break
         return lines
 
-    def _read_sealed(self, sealed: SealedFile, limit: int, now: float) -> list[FollowedLine]:
-        if not sealed.is_due(now, self._settle_seconds):
-            return []
-        lines, fault = sealed.read(limit)
-        if fault is not None:
-            self._faults.append(fault)
-        return lines
+    def _due_growing(self, listing: dict[Key, _Listed]) -> Iterator[tuple[GrowingFile, os.stat_result]]:
+        for key, growing in self._files.growing.items():
+            listed = listing.get(key)
+            if growing.fingerprint is None or (listed is None and not growing.is_open):
+                continue
+            try:
+                status = os.fstat(growing.descriptor) if listed is None else listed.status
+            except OSError as error:
+                self._files.fail(growing, error)
+                continue
+            if growing.is_due(status):
+                yield growing, status
 
     def _read_growing(
         self,
         growing: GrowingFile,
-        listed: _Listed | None,
+        status: os.stat_result,
         positions: dict[Mark, list[Position]],
         gaps: list[Gap],
         limit: int,
     ) -> list[FollowedLine]:
-        if growing.fingerprint is None or (listed is None and not growing.is_open):
-            return []
+        growing.note(status)
         try:
-            status = listed.status if listed is not None else os.fstat(growing.descriptor)
-            if not growing.has_changed(status):
-                return []
-            self._descriptor(growing)
+            self._files.descriptor(growing)
             change = growing.check()
             if change is Change.CUT:
                 gaps.append(gap_at(growing.saved(), TORN))
@@ -444,22 +401,22 @@ class Follower:
                 gaps += self._rewritten(growing, positions)
             return growing.read(limit) if growing.fingerprint is not None else []
         except OSError as error:
-            self._fail(growing, error)
+            self._files.fail(growing, error)
             return []
 
     def _rewritten(self, growing: GrowingFile, positions: dict[Mark, list[Position]]) -> list[Gap]:
         """Start over in a file whose content is another; say so unless it is known that nothing is lost."""
         before = growing.saved()
-        self._resume(growing, positions)
+        self._files.resume(growing, positions)
         bucket = growing.file.bucket
         # The sender cuts what it has sent out of a draining file, and a newer copy may be put into a slot.
         is_usual = bucket in _DRAINING or (bucket is Bucket.SLOT and growing.is_resumed)
         was_consumed = before.size == before.position.offset
-        if (is_usual and was_consumed) or self._is_carried(before.position, without=growing):
+        if (is_usual and was_consumed) or self._files.is_carried(before.position, without=growing):
             return []
         return [gap_at(before, REWRITTEN)]
 
-    def _drop_sealed(self, listing: dict[_Key, _Listed]) -> Iterator[Gap]:
+    def _drop_sealed(self, listing: dict[Key, _Listed]) -> Iterator[Gap]:
         for key, sealed in list(self._sealed.items()):
             if key in listing or sealed.behind:
                 continue
@@ -471,7 +428,7 @@ class Follower:
         """Let go of removed files whose grace time is over, once all was read."""
         if self._more:
             return
-        for key, growing in list(self._growing.items()):
+        for key, growing in list(self._files.growing.items()):
             if growing.missing_since is None:
                 continue
             grace = self._grace_seconds
@@ -481,40 +438,22 @@ class Follower:
                 continue
             if growing.is_open and growing.has_rest:
                 gaps.append(gap_at(growing.saved(), TORN))
-            growing.close()
-            self._open.pop(growing, None)
-            self._remember(growing.position)
-            del self._growing[key]
-
-    def _remember(self, position: Position) -> None:
-        """Keep a position for content that comes back, as after a file system was away for a while."""
-        if position.first is not None:
-            self._remembered.append(position)
-
-    def _descriptor(self, growing: GrowingFile) -> int:
-        """Open a file if need be, and close the one whose last use is longest ago if there are too many."""
-        descriptor = growing.descriptor
-        self._open.pop(growing, None)
-        self._open[growing] = None
-        if len(self._open) > self._max_open:
-            others = (each for each in self._open if each.missing_since is None and each is not growing)
-            idle = next(others, None)
-            if idle is not None:
-                idle.close()
-                del self._open[idle]
-        return descriptor
-
-    def _fail(self, growing: GrowingFile, error: OSError) -> None:
-        """Note a fault and look at the file again in the next poll; a name that is gone is no fault."""
-        growing.look_again()
-        if not isinstance(error, FileNotFoundError):
-            self._faults.append(Notice(growing.file.name, UNREADABLE, reason(error)))
+            self._files.drop(key)
 
     def _new_notices(self) -> list[Notice]:
-        faults = set(self._faults)
-        notices = [each for each in dict.fromkeys(self._faults) if each not in self._told]
+        faults = set(self._files.faults)
+        notices = [each for each in dict.fromkeys(self._files.faults) if each not in self._told]
         self._told = faults
         if self._state_fault is not None:
             notices.insert(0, self._state_fault)
             self._state_fault = None
         return notices
+
+
+def _reading_order(
+    due: tuple[GrowingFile, os.stat_result] | SealedFile,
+) -> tuple[str, bool, tuple[str, int, str]]:
+    """The sort key of what is to be read: a removed file is older than what took its name."""
+    if isinstance(due, SealedFile):
+        return due.file.stream, True, due.file.order
+    return due[0].file.stream, due[0].missing_since is None, due[0].file.order

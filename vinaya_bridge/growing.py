@@ -55,6 +55,10 @@ class Change(Enum):
     REWRITTEN = "what was consumed does not stand where it was"
 
 
+def _signature(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 class GrowingFile:
     """
     A file, the descriptor it is read through and the position in it.
@@ -146,7 +150,7 @@ class GrowingFile:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def has_changed(self, status: os.stat_result) -> bool:
+    def is_due(self, status: os.stat_result) -> bool:
         """
         Tell whether the file has to be looked at.
 
@@ -158,14 +162,20 @@ class GrowingFile:
             status: Its status now.
 
         Returns:
-            Whether it may have changed since the last call that was followed by a read.
+            Whether it may have changed since `note` was called last.
         """
-        signature = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        fresh = signature != self._signature
-        changed = fresh or self._again or self.behind
-        self._again = fresh
+        return self._again or self.behind or self._signature != _signature(status)
+
+    def note(self, status: os.stat_result) -> None:
+        """
+        Remember that the file was looked at.
+
+        Args:
+            status: Its status as of just before.
+        """
+        signature = _signature(status)
+        self._again = signature != self._signature
         self._signature = signature
-        return changed
 
     def look_again(self) -> None:
         """Have it looked at in the next poll, changed or not."""
@@ -202,7 +212,7 @@ class GrowingFile:
         """
         self.position = position
         self.size = os.fstat(self.descriptor).st_size
-        self._again = True
+        self._again = self._again or self.fingerprint is not None
         self._searched = 0
 
     def read(self, limit: int) -> list[FollowedLine]:

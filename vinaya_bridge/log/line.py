@@ -12,7 +12,8 @@ from ethogram.canonical import format_number
 from vinaya_bridge.errors import Code
 from vinaya_bridge.log import codes
 from vinaya_bridge.log.families import FAMILIES, KINDS, SCHEMAS
-from vinaya_bridge.log.identity import LOW, digest_of, identity_of, is_low_trust, process_of, run_of
+from vinaya_bridge.log.headers import HeaderFacts, KnownHeaders, facts_of
+from vinaya_bridge.log.identity import digest_of, identity_of, is_low_trust, run_of
 from vinaya_bridge.log.moment import instant_us
 from vinaya_bridge.log.precise import InvalidValueError, Structurer
 from vinaya_bridge.log.quick import QuickReader
@@ -30,6 +31,8 @@ _SCHEMA_IS: Final = {
 }
 
 _WHITE_SPACE: Final = b" \t\r\n"
+_DIGITS: Final = {schema: b"%d" % schema for schema in SCHEMAS}
+_set: Final = msgspec.structs.force_setattr
 
 
 class EventLine(msgspec.Struct, eq=False, gc=False):
@@ -43,14 +46,14 @@ class EventLine(msgspec.Struct, eq=False, gc=False):
 
         identity: What tells the event from every other: ``event_id``, under schema 1 ``<run_id>:<seq>``.
 
-        is_low_trust: Whether the writer is so old, or so unreadable, that its header cannot be believed.
+        header: What its header says of every line that has it.
 
         is_redacted: Whether a secret was cut out of it.
     """
 
     record: Any
     identity: str
-    is_low_trust: bool
+    header: HeaderFacts
     is_redacted: bool = False
     _digest: str = ""
 
@@ -82,14 +85,12 @@ class EventLine(msgspec.Struct, eq=False, gc=False):
     @property
     def main_run(self) -> str:
         """The run that the line belongs to: ``lineage.run``, else ``run_id``; not yet escaped for the wire."""
-        meta = self.record.meta
-        run: str = (meta.lineage.run if meta.schema != 1 else None) or meta.run_id
-        return run
+        return self.header.main_run
 
     @property
     def process(self) -> str:
         """The process whose counter ``meta.seq`` is."""
-        return process_of(self.record)
+        return self.header.process
 
     @property
     def instant_us(self) -> int | None:
@@ -99,11 +100,7 @@ class EventLine(msgspec.Struct, eq=False, gc=False):
     @property
     def trust(self) -> str | None:
         """How far the attribution can be trusted: ``low``, or the header's provenance; None where it is not known."""
-        if self.is_low_trust:
-            return LOW
-        meta = self.record.meta
-        provenance: str | None = None if meta.schema == 1 else meta.provenance
-        return provenance
+        return self.header.version[2]
 
     @property
     def trust_unknown(self) -> str | None:
@@ -179,7 +176,8 @@ class Reader:
     """
 
     def __init__(self) -> None:
-        self._read_quickly = QuickReader().read
+        self._quick = QuickReader()
+        self._headers = KnownHeaders()
         self._structurer = Structurer()
         self._is_run_id = re.compile(RUN_ID_PATTERN, re.ASCII).fullmatch
         self._run_ids: set[str] = set()
@@ -195,7 +193,18 @@ class Reader:
         Returns:
             What it is.
         """
-        record = self._read_quickly(raw)
+        shortened = self._headers.shorten(raw)
+        if shortened is not None:
+            known, text = shortened
+            record: Any = self._quick.read_shortened(text, _DIGITS[known.facts.version[0]])
+            if record is not None and not find_in_bytes(text):
+                varying = record.meta
+                _set(record, "meta", known.with_varying(varying))
+                return EventLine(record, varying.event_id, known.facts)
+        return self._read_whole(raw)
+
+    def _read_whole(self, raw: bytes) -> Verdict:
+        record = self._quick.read(raw)
         if record is None:
             return self.read_precisely(raw)
         meta = record.meta
@@ -206,9 +215,10 @@ class Reader:
         low = self._low_trust.get(meta.vinaya)
         if low is None:
             low = self._learn_trust(meta.vinaya)
-        if meta.schema == 1:
-            return EventLine(record, f"{meta.run_id}:{meta.seq}", low)
-        return EventLine(record, meta.event_id, low)
+        facts = facts_of(record, is_low_trust=low)
+        self._headers.learn(raw, record, facts)
+        identity = f"{meta.run_id}:{meta.seq}" if meta.schema == 1 else meta.event_id
+        return EventLine(record, identity, facts)
 
     def read_precisely(self, raw: bytes) -> Verdict:
         """
@@ -256,7 +266,8 @@ class Reader:
         redacted = redact_record(record) if holds_secret(value) else record
         meta = redacted.meta
         identity = f"{meta.run_id}:{format_number(meta.seq)}" if meta.schema == 1 else meta.event_id
-        return EventLine(redacted, identity, is_low_trust(meta.vinaya), redacted != record)
+        facts = facts_of(redacted, is_low_trust=is_low_trust(meta.vinaya))
+        return EventLine(redacted, identity, facts, redacted != record)
 
     def _learn(self, run_id: str) -> bool:
         """Whether a run id that was not seen of late is one."""

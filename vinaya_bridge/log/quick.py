@@ -32,6 +32,9 @@ _BEFORE_EVENT: Final = b',"ev'
 _BODY_FROM: Final = {b"1": 150, b"2": 350, b"3": 500}
 """Where to look for the kind, in bytes, by the schema's digit: headers are seldom shorter."""
 
+_SHORT_BODY_FROM: Final = 90
+"""The same for a line without its header."""
+
 _MAY_BE_TWO_UNITS: Final = re.compile(rb"[\xf0-\xf4]|\\u[dD]")
 
 _EXACT: Final = 2**53
@@ -41,6 +44,12 @@ IS_PLAIN: Final = "encodes_canonically"
 """
 The name of a function that every struct class has: whether `msgspec.json.Encoder` writes a struct's canonical text. It
 is False where a number or an outcome is one that the encoder would write in another form.
+"""
+
+MARK: Final = "\n"
+"""
+What stands first in the list that a shortened line has for a header. Only an escape can write it, and a line with an
+escape is not shortened: so no list that a line itself holds is taken for this one.
 """
 
 _StructType: TypeAlias = type[msgspec.Struct]
@@ -65,9 +74,8 @@ class QuickReader:
     """
 
     def __init__(self) -> None:
-        self._by_hint: dict[_Hint, _Decode] = {}
-        self._decoders: dict[_Hint, _Decode] = {}
-        self._structs = _Structs()
+        self._whole = _Decoders(is_short=False)
+        self._short = _Decoders(is_short=True)
 
     def read(self, raw: bytes) -> Record | None:
         """
@@ -82,7 +90,34 @@ class QuickReader:
         # What the bytes seem to say. Text inside a string can mislead this: then the decoder that is chosen refuses
         # the line, since the schema, kind and event that it expects are literals.
         schema = raw[_SCHEMA_AT : _SCHEMA_AT + 1]
-        kind_at = raw.find(_AFTER_SUBJECT, _BODY_FROM.get(schema, 0))
+        return self._whole.read(raw, schema, _BODY_FROM.get(schema, 0))
+
+    def read_shortened(self, text: bytes, schema: bytes) -> Record | None:
+        """
+        Decodes a line that was shortened by `vinaya_bridge.log.headers.KnownHeaders`.
+
+        Args:
+            text: The shortened line.
+
+            schema: The digit of its schema, 2 or 3.
+
+        Returns:
+            As `read`; ``meta`` of the record has only what varies.
+        """
+        return self._short.read(text, schema, _SHORT_BODY_FROM)
+
+
+class _Decoders:
+    """Decoders of whole lines, or of shortened ones, by what the bytes seem to say."""
+
+    def __init__(self, *, is_short: bool) -> None:
+        self._is_short = is_short
+        self._by_hint: dict[_Hint, _Decode] = {}
+        self._decoders: dict[_Hint, _Decode] = {}
+        self._structs = _Structs(is_short=is_short)
+
+    def read(self, raw: bytes, schema: bytes, body_from: int) -> Record | None:
+        kind_at = raw.find(_AFTER_SUBJECT, body_from)
         event_at = raw.find(_BEFORE_EVENT, kind_at)
         hint = (schema, raw[kind_at + 10 : kind_at + 13], raw[event_at + 10 : event_at + 19])
         decode = self._by_hint.get(hint) or self._search(raw, hint)
@@ -95,8 +130,11 @@ class QuickReader:
 
     def _search(self, raw: bytes, hint: _Hint) -> _Decode | None:
         """The decoder of a line whose event was not met before, or whose keys are not in the writer's order."""
-        schema_at = raw.find(_SCHEMA) + len(_SCHEMA)
-        schema, kind, event = raw[schema_at : schema_at + 1], _quoted(raw, _KIND), _quoted(raw, _EVENT)
+        schema = hint[0]
+        if not self._is_short:
+            schema_at = raw.find(_SCHEMA) + len(_SCHEMA)
+            schema = raw[schema_at : schema_at + 1]
+        kind, event = _quoted(raw, _KIND), _quoted(raw, _EVENT)
         decode = self._decoders.get((schema, kind, event)) or self._build(schema, kind, event)
         if decode is not None and hint == (schema, kind[:3], (event + b'","')[:9]):
             self._by_hint[hint] = decode
@@ -137,7 +175,8 @@ def _quoted(raw: bytes, key: bytes) -> bytes:
 class _Structs:
     """Makes struct classes from record classes, each once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_short: bool) -> None:
+        self._is_short = is_short
         self._made: dict[tuple[type[attrs.AttrsInstance], int], _StructType] = {}
 
     def of(self, cls: type[attrs.AttrsInstance], schema: int) -> _StructType:
@@ -186,6 +225,15 @@ class _Structs:
             gc=False,
         )
 
+    def _varying(self, header: type[attrs.AttrsInstance], schema: int) -> _StructType:
+        """The list that a shortened line has in place of its header."""
+        shapes = fields_of(header)
+        declared = [(name, self._annotation(shapes[name], schema)) for name in ("ts", "seq", "event_id")]
+        fields = [("mark", Literal[MARK]), *declared]
+        return msgspec.defstruct(
+            "Varying", fields, array_like=True, forbid_unknown_fields=True, frozen=True, gc=False
+        )
+
     def _annotation(self, shape: Shape, schema: int, *, with_pattern: bool = True) -> Any:
         present = self._present(shape, schema, with_pattern=with_pattern)
         return present | None if shape.nullable else present
@@ -206,6 +254,8 @@ class _Structs:
                 return Literal[shape.members]
             case "object":
                 header = HEADERS[schema]
+                if self._is_short and header in shape.classes:
+                    return self._varying(header, schema)
                 classes = (header,) if header in shape.classes else shape.classes
                 return reduce(or_, (self.of(cls, schema) for cls in classes))
             case "list":

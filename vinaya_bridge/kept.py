@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import orjson
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
 INDEX_NAME = "index.jsonl"
 _FILES = {
@@ -23,6 +23,9 @@ _ORIGIN_FILE = "origin.ndjson"
 
 ORIGIN = "origin"
 """Why a line that gave events is kept: with ``--origin full``, none of them could carry it whole."""
+
+REPLAYED = "replayed"
+"""Why there is a second row for kept bytes: they were read again, and what they say was added to the output."""
 
 
 @frozen
@@ -42,7 +45,8 @@ class KeptRow:
         sha256: Of these bytes, hex.
 
         why: ``refused``, ``conflict``, ``late`` or ``unknown_version``; with ``--origin full`` also ``unmapped``,
-            ``self_test``, ``pending`` or ``origin``.
+            ``self_test``, ``pending`` or ``origin``. ``replayed``: the row of the same file, offset and sha256 that
+            stands before was read again, and added; it has no bytes of its own.
 
         code: Of the fault, or None.
 
@@ -63,6 +67,10 @@ class KeptRow:
     path: str | None
     reason: str | None
     kept_offset: int
+
+    def place(self) -> tuple[str, int, str]:
+        """Return what tells the kept bytes from all others: file, offset and sha256."""
+        return self.file, self.offset, self.sha256
 
     def key(self) -> bytes:
         """Return what makes two rows the same: the place, the bytes and the reason for keeping them."""
@@ -101,12 +109,13 @@ class KeptStore:
             name: (self._folder / name).stat().st_size for name in names if (self._folder / name).exists()
         }
         for row, end in _rows_with_end(self._folder / INDEX_NAME):
-            name = kept_file_name(row.why)
-            if row.kept_offset + row.length + 1 > sizes.get(name, 0):
-                break
+            if row.why != REPLAYED:
+                name = kept_file_name(row.why)
+                if row.kept_offset + row.length + 1 > sizes.get(name, 0):
+                    break
+                self._ends[name] = max(self._ends.get(name, 0), row.kept_offset + row.length + 1)
             self._known.add(row.key())
             self._counts[row.why] += 1
-            self._ends[name] = max(self._ends.get(name, 0), row.kept_offset + row.length + 1)
             self._ends[INDEX_NAME] = end
         for name in (INDEX_NAME, *sizes):
             path = self._folder / name
@@ -162,14 +171,29 @@ class KeptStore:
             reason=reason,
             kept_offset=self._ends.get(name, 0),
         )
-        key = row.key()
-        if key in self._known:
+        if row.key() in self._known:
             return None
-        self._known.add(key)
-        self._counts[why] += 1
         self._write(name, raw + b"\n")
-        self._write(INDEX_NAME, orjson.dumps(asdict(row)) + b"\n")
+        self._add_row(row)
         return row
+
+    def mark_replayed(self, row: KeptRow, reason: str) -> None:
+        """
+        Say of a kept line that it was read again and added to the output.
+
+        Args:
+            row: Its row.
+
+            reason: By what, and what became of it.
+        """
+        marked = evolve(row, why=REPLAYED, code=None, path=None, reason=reason)
+        if marked.key() not in self._known:
+            self._add_row(marked)
+
+    def _add_row(self, row: KeptRow) -> None:
+        self._known.add(row.key())
+        self._counts[row.why] += 1
+        self._write(INDEX_NAME, orjson.dumps(asdict(row)) + b"\n")
 
     @property
     def index_bytes(self) -> int:
@@ -211,6 +235,23 @@ def kept_rows(folder: Path) -> Iterator[KeptRow]:
     """
     for row, _ in _rows_with_end(folder / INDEX_NAME):
         yield row
+
+
+def kept_bytes(folder: Path, row: KeptRow) -> bytes:
+    """
+    Return the bytes of a kept line; fewer, where the kept file is shorter than the row says.
+
+    Args:
+        folder: ``OUT/kept``.
+
+        row: Its row; not one that says ``replayed``.
+    """
+    try:
+        with (folder / kept_file_name(row.why)).open("rb") as stream:
+            stream.seek(row.kept_offset)
+            return stream.read(row.length)
+    except FileNotFoundError:
+        return b""
 
 
 def _rows_with_end(path: Path) -> Iterator[tuple[KeptRow, int]]:

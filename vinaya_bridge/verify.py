@@ -15,13 +15,16 @@ from ethogram.rundir import run_directory_name
 from vinaya_bridge.entry import Act, Entry
 from vinaya_bridge.errors import Code
 from vinaya_bridge.files import discover
-from vinaya_bridge.kept import INDEX_NAME, KeptRow, kept_file_name, kept_rows
+from vinaya_bridge.kept import INDEX_NAME, REPLAYED, kept_bytes, kept_file_name, kept_rows
 from vinaya_bridge.ledger import JsonValue, Term, balances
 from vinaya_bridge.lines import read_lines
 from vinaya_bridge.log import Reader
+from vinaya_bridge.log.identity import DIGEST_LENGTH
 from vinaya_bridge.mapping import CompiledMapping, load_mapping
 from vinaya_bridge.naming import RELAY_RUN
 from vinaya_bridge.output import Output
+from vinaya_bridge.report import keeps_lines_whole
+from vinaya_bridge.reread import WHOLE, kept_events
 from vinaya_bridge.runs import Known, missing_emits
 from vinaya_bridge.scan import Aside, Scanner, ScanOptions
 
@@ -140,19 +143,24 @@ class _Line:
     digest: str
     parts: dict[int, str] = Factory(dict)
     prints: dict[int, bytes] = Factory(dict)
+    is_whole: bool = False
     seen: bool = False
 
 
 def verify(
-    out: str | Path, against: Sequence[str | Path] = (), *, mapping: str | Path | None = None
+    out: str | Path,
+    against: Sequence[str | Path] = (),
+    *,
+    mapping: str | Path | None = None,
+    reader: Reader | None = None,
 ) -> Verification:
     """
     Prove an output, by itself or against the log.
 
     By itself: every run gapless, canonical, valid, with one terminal event at most and last; no part of a line
     twice; kept lines byte for byte what their rows say; the report balanced. Against a log: every line of it has its
-    disposition, every event its line and the payload that the mapping gives. Memory grows with the number of lines,
-    about 300 bytes each.
+    disposition, every event its line and the payload that the mapping gives; with ``--origin full``, no line is lost
+    but for its form. Memory grows with the number of lines, about 300 bytes each.
 
     Args:
         out: The output directory.
@@ -160,6 +168,8 @@ def verify(
         against: The inputs, as they were given to `convert` or `tail`.
 
         mapping: The mapping of the output, where the report does not name it by a name or a path that still holds.
+
+        reader: Reads the log; None is the one of this version.
 
     Raises:
         ConfigurationError: The mapping or the report cannot be read.
@@ -171,7 +181,7 @@ def verify(
     proof.read_report()
     lines: Counter[str] = Counter()
     if against:
-        lines = proof.compare(against, mapping)
+        lines = proof.compare(against, mapping, reader or Reader())
     return Verification(
         proof.findings,
         proof.runs,
@@ -194,6 +204,7 @@ class _Proof:
         self._waiting: set[str] = set()
         self._kept_prints: dict[str, set[str]] = {}
         self._kept_whys: Counter[str] = Counter()
+        self._kept_whole: set[tuple[str, str]] | None = None
 
     def _find(self, code: Code, place: str, message: str) -> None:
         self.findings.append(Finding(code, place, message))
@@ -238,10 +249,20 @@ class _Proof:
                 self.events += 1
                 block = event.payload.get("vinaya") if isinstance(event.payload, dict) else None
                 if event.run_id != RELAY_RUN and isinstance(block, dict) and "part" in block:
+                    whole = block.pop("line", None)
+                    block.pop("redacted", None)
                     payload = canonical_payload(event.payload)
+                    if whole is not None:
+                        self._note_whole(place, block, whole)
                     self._note(place, event.run_id, block, _print(event.type, event.captured_at, payload))
                 elif event.run_id != RELAY_RUN and not (isinstance(block, dict) and block.get("implied")):
                     self._find(BROKEN_RUN, place, "the event does not name its line")
+
+    def _note_whole(self, place: str, block: dict[str, JsonValue], whole: JsonValue) -> None:
+        digest = hashlib.sha256(canonical_payload(whole)).hexdigest()[:DIGEST_LENGTH]
+        if digest != block.get("digest"):
+            self._find(BROKEN_RUN, place, "the line that it carries is not the one that it names")
+        self.lines.setdefault(str(block.get("eventId")), _Line(digest)).is_whole = True
 
     def _note(self, place: str, run_id: str, block: dict[str, JsonValue], print_: bytes) -> None:
         identity, part = str(block.get("eventId")), block["part"]
@@ -257,10 +278,16 @@ class _Proof:
     def read_kept(self) -> None:
         """Check that kept lines are what their rows say, and that there is nothing else."""
         ends: Counter[str] = Counter()
+        places: set[tuple[str, int, str]] = set()
         for number, row in enumerate(kept_rows(self._output.kept), 1):
             place = f"kept/{INDEX_NAME}:{number}"
+            if row.why == REPLAYED:
+                if row.place() not in places:
+                    self._find(BROKEN_KEPT, place, "it says that a line was replayed that is not kept")
+                continue
+            places.add(row.place())
             name = kept_file_name(row.why)
-            raw = _kept_bytes(self._output.kept / name, row)
+            raw = kept_bytes(self._output.kept, row)
             if hashlib.sha256(raw).hexdigest() != row.sha256 or row.kept_offset != ends[name]:
                 self._find(BROKEN_KEPT, place, "the kept bytes are not those of the row")
             ends[name] = row.kept_offset + row.length + 1
@@ -302,16 +329,19 @@ class _Proof:
 
     # ------------------------------------------------------------------------------------ against the log
 
-    def compare(self, inputs: Sequence[str | Path], mapping: str | Path | None) -> Counter[str]:
+    def compare(
+        self, inputs: Sequence[str | Path], mapping: str | Path | None, reader: Reader
+    ) -> Counter[str]:
         """Read the log again and hold each line against the output."""
-        bridge = (self._output.read_report() or {}).get("bridge")
+        report = self._output.read_report()
+        bridge = (report or {}).get("bridge")
         made_by = bridge if isinstance(bridge, dict) else {}
         compiled = _mapping_of(made_by, mapping)
-        options = ScanOptions(
-            include_selftest=bool(made_by.get("include_selftest")),
-            whole_lines=made_by.get("origin") == "full",
-        )
-        scanner = Scanner(Reader(), compiled, options)
+        options = ScanOptions(include_selftest=bool(made_by.get("include_selftest")))
+        scanner = Scanner(reader, compiled, options)
+        if keeps_lines_whole(report):
+            kept = kept_events(self._output.kept, reader, WHOLE)
+            self._kept_whole = {(event.line.identity, event.line.digest) for event in kept}
         lines: Counter[str] = Counter()
         for index, file in enumerate(discover(inputs, exclude=self._output.root).files):
             for line in read_lines(file, digest=False):
@@ -342,15 +372,18 @@ class _Proof:
 
     def _compare_event(self, entry: Entry, raw: bytes, place: str, *, ended: bool) -> str:
         held = self.lines.get(entry.identity)
+        is_whole = self._kept_whole is None or (entry.identity, entry.digest) in self._kept_whole
         if held is not None and held.digest == entry.digest:
             self._compare_parts(entry, held, place)
+            if not is_whole and not held.is_whole:
+                self._find(LINE_LOST, place, "none of its events carries it whole, and it is not kept")
             repeated, held.seen = held.seen, True
             return Term.DUPLICATE if repeated else Term.CONVERTED
         print_ = hashlib.sha256(raw).hexdigest()
         for why in (Term.CONFLICT, Term.LATE):
             if print_ in self._kept_prints.get(why, ()):
                 return why
-        if entry.act >= Act.UNMAPPED:
+        if entry.act >= Act.UNMAPPED and is_whole:
             return Term.SELF_TEST if entry.act == Act.SELF_TEST else Term.UNMAPPED
         if not ended or entry.identity in self._waiting:
             return Term.PENDING  # a tail waits for its newline, or for what it belongs to
@@ -373,15 +406,6 @@ def _print(event_type: str, captured_at: str | None, payload: bytes) -> bytes:
     """A fingerprint of an event as its line gives it: without the sink's stamps."""
     head = f"{event_type}\0{captured_at}\0".encode()
     return hashlib.blake2b(head + payload, digest_size=8).digest()
-
-
-def _kept_bytes(path: Path, row: KeptRow) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            stream.seek(row.kept_offset)
-            return stream.read(row.length)
-    except FileNotFoundError:
-        return b""
 
 
 def _numbers(terms: dict[str, JsonValue]) -> dict[str, int]:

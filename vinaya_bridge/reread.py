@@ -1,0 +1,70 @@
+"""Kept lines, read again: those that gave no events, or whose events could not carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from vinaya_bridge.files import Bucket, parse_name
+from vinaya_bridge.kept import ORIGIN, KeptRow, kept_bytes, kept_rows
+from vinaya_bridge.ledger import Term
+from vinaya_bridge.lines import PhysicalLine, unwrap_rejected
+from vinaya_bridge.log import EventLine, Reader
+from vinaya_bridge.reading import read_pieces
+
+WHOLE: Final = frozenset({ORIGIN, Term.UNMAPPED.value, Term.SELF_TEST.value})
+"""Why event lines are kept with ``--origin full``."""
+
+
+class KeptEvent(NamedTuple):
+    """
+    A kept line that is an event.
+
+    Args:
+        row: Where it lay, and why it is kept.
+
+        line: What it says, redacted.
+
+        record: Its bytes, not redacted; of a line that lay in a wrapper, those of the line inside.
+    """
+
+    row: KeptRow
+    line: EventLine
+    record: bytes
+
+
+def kept_events(folder: Path, reader: Reader, whys: Collection[str]) -> Iterator[KeptEvent]:
+    """
+    Read kept lines again and give those that are events.
+
+    Args:
+        folder: ``OUT/kept``.
+
+        reader: Reads a line.
+
+        whys: The reasons of the rows to read.
+
+    Yields:
+        The events, in the order in which they were kept.
+    """
+    for row in kept_rows(folder):
+        if row.why in whys:
+            for piece in read_pieces(reader, kept_line(folder, row)):
+                if isinstance(piece.verdict, EventLine):
+                    yield KeptEvent(row, piece.verdict, piece.raw)
+
+
+def kept_line(folder: Path, row: KeptRow) -> PhysicalLine:
+    """
+    Return a kept line as reading needs it: what lay in a wrapper is taken out of it.
+
+    Args:
+        folder: ``OUT/kept``.
+
+        row: Its row.
+    """
+    raw = kept_bytes(folder, row)
+    if parse_name(row.file)[1] is Bucket.REJECTED:
+        raw = unwrap_rejected(raw)
+    return PhysicalLine(row.line or 0, row.offset, raw, row.why != Term.PENDING, raw)

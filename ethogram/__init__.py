@@ -49,13 +49,17 @@ if TYPE_CHECKING:
     from ethogram.journal import JournaledRuns, stored_checkpoint
     from ethogram.json_text import Json, ParseError
     from ethogram.memory import MemorySink
+    from ethogram.overview import RunOverview, RunTree, arrange, overviews, summarise
+    from ethogram.places import LineSource, NoSuchPlace, NoSuchRun, RunStore, open_runs
     from ethogram.refusal import refusal_payload
     from ethogram.rundir import RunDirectory
     from ethogram.runlog import run_directory_name, run_id_of
     from ethogram.sink import BulkSink, CheckpointedSink, RunState, Sink, Source
     from ethogram.sqlite import SqliteSink
+    from ethogram.sqlite_source import SqliteSource
     from ethogram.stream import LineMirror
     from ethogram.tee import Mirror, MirrorFault, TeeSink
+    from ethogram.usage import Spending, UsageFold, fold_usage
     from ethogram.validation import ValidationError, serialise_validation_error, validate, validated_payload
     from ethogram.vocabulary import (
         EVENT_TYPES,
@@ -104,32 +108,45 @@ __all__ = [
     "JournaledRuns",
     "Json",
     "LineMirror",
+    "LineSource",
     "MalformedLog",
     "MemorySink",
     "Mirror",
     "MirrorFault",
+    "NoSuchPlace",
+    "NoSuchRun",
     "OutOfSequence",
     "ParseError",
     "RunDirectory",
+    "RunOverview",
     "RunState",
+    "RunStore",
+    "RunTree",
     "Sink",
     "SinkFault",
     "SinkLocked",
     "SinkUnavailable",
     "Source",
+    "Spending",
     "SqliteSink",
+    "SqliteSource",
     "StoreChanged",
     "TeeSink",
+    "UsageFold",
     "ValidationError",
     "WrongStore",
+    "arrange",
     "canonical_payload",
     "check_answer",
     "compose_line",
     "compose_lines",
     "excerpt",
     "fold_run",
+    "fold_usage",
     "follow",
     "format_number",
+    "open_runs",
+    "overviews",
     "parse_draft",
     "parse_event",
     "parse_event_text",
@@ -140,6 +157,7 @@ __all__ = [
     "serialise_validation_error",
     "stamp",
     "stored_checkpoint",
+    "summarise",
     "utc_now",
     "validate",
     "validated_payload",
@@ -208,6 +226,20 @@ _HOMES = {
         "ParseError",
     ),
     "ethogram.memory": ("MemorySink",),
+    "ethogram.overview": (
+        "RunOverview",
+        "RunTree",
+        "arrange",
+        "overviews",
+        "summarise",
+    ),
+    "ethogram.places": (
+        "LineSource",
+        "NoSuchPlace",
+        "NoSuchRun",
+        "RunStore",
+        "open_runs",
+    ),
     "ethogram.refusal": ("refusal_payload",),
     "ethogram.rundir": ("RunDirectory",),
     "ethogram.runlog": (
@@ -222,11 +254,17 @@ _HOMES = {
         "Source",
     ),
     "ethogram.sqlite": ("SqliteSink",),
+    "ethogram.sqlite_source": ("SqliteSource",),
     "ethogram.stream": ("LineMirror",),
     "ethogram.tee": (
         "Mirror",
         "MirrorFault",
         "TeeSink",
+    ),
+    "ethogram.usage": (
+        "Spending",
+        "UsageFold",
+        "fold_usage",
     ),
     "ethogram.validation": (
         "ValidationError",

@@ -14,6 +14,8 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from threading import Lock
+from types import TracebackType
+from typing import Self
 
 from ethogram.envelope import Event, parse_event_text
 from ethogram.faults import system_faults
@@ -47,6 +49,16 @@ class RunFiles:
         self._unsynced: set[str] = set()
         self._unsynced_directories: set[str] = set()
         self._anything_unsynced = False
+
+    def __enter__(self) -> Self:
+        """Use as a context manager: it is closed at the end."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close, as `close` does."""
+        self.close()
 
     def close(self) -> None:
         """Let go of the root directory; nothing is synced."""

@@ -4,8 +4,7 @@ Events and their caller's position in one SQLite file.
 The schema is a contract that other programs may query, as version 1 of ``PRAGMA user_version``:
 
 - ``events``: ``run_id``, ``seq``, ``type``, ``ts``, ``captured_at`` (null where it is absent), ``payload``
-(canonical
-  JSON text) and ``identity``, the value at the path that the sink was made with (null where a payload has
+  (canonical JSON text) and ``identity``, the value at the path that the sink was made with (null where a payload has
   none). The key is ``(run_id, seq)``; there are indexes by ``type`` and by ``identity``.
 - ``runs``: ``run_id``, ``last_seq``, ``finished`` (0 or 1), ``size_bytes`` of the canonical lines.
 - ``position``: at most one row, ``checkpoint``: the caller's position, as a blob.
@@ -15,37 +14,20 @@ The file is in write-ahead mode: a reader never waits for the writer, nor the wr
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import RLock
-from types import TracebackType
-from typing import Self
 
 from ethogram.canonical import compose_line
 from ethogram.clock import Clock
 from ethogram.envelope import CanonicalDraft, Event, EventDraft, stamp
-from ethogram.faults import Invalid, MalformedLog, SinkUnavailable, WrongStore, system_faults
-from ethogram.json_text import ParseError, decode, is_unicode
+from ethogram.faults import Invalid, WrongStore, system_faults
+from ethogram.json_text import ParseError, is_unicode
 from ethogram.sink import RunState, check_batch, check_next, check_open, storable_payload
+from ethogram.sqlite_source import APPLICATION_ID, SCHEMA_VERSION, SqliteRuns
 from ethogram.vocabulary import RUN_FINISHED
-
-SCHEMA_VERSION = 1
-"""The version of the tables, in ``PRAGMA user_version``."""
-
-_APPLICATION_ID = 0x6574686F  # "etho": what `file` and other tools can tell the file by
-_PAGE_ROWS = 1_000
-_BUSY_SECONDS = 10.0
-_NEW = RunState()
-_ERRNO = (
-    ("SQLITE_FULL", errno.ENOSPC),
-    ("SQLITE_BUSY", errno.EBUSY),
-    ("SQLITE_READONLY", errno.EROFS),
-    ("SQLITE_CANTOPEN", errno.EACCES),
-)
 
 _TABLES = (
     "CREATE TABLE events (run_id TEXT NOT NULL, seq INTEGER NOT NULL, type TEXT NOT NULL, ts TEXT NOT NULL,"
@@ -62,7 +44,7 @@ _UPSERT_RUN = "INSERT OR REPLACE INTO runs (run_id, last_seq, finished, size_byt
 _Row = tuple[str, int, str, str, str | None, str]
 
 
-class SqliteSink:
+class SqliteSink(SqliteRuns):
     """
     A checkpointed sink and a source in one SQLite file.
 
@@ -86,38 +68,18 @@ class SqliteSink:
     """
 
     def __init__(self, path: Path, *, clock: Clock, validate: bool = True, identity_path: str = "") -> None:
-        self.path = path
         self._clock = clock
         self._validate = validate
-        self._lock = RLock()
         with system_faults(path):
             # SQLite would give the file, and those beside it, the rights that the umask leaves.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        with self._faults():
-            self._connection = sqlite3.connect(
-                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+        super().__init__(path, str(path))
         try:
             with self._faults():
                 self._prepare(identity_path)
         except BaseException:
             self._connection.close()
             raise
-
-    def __enter__(self) -> Self:
-        """Use as a context manager: it is closed at the end."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close, as `close` does."""
-        self.close()
-
-    def close(self) -> None:
-        """Close the file. What was stored is on the disk already."""
-        with self._lock:
-            self._connection.close()
 
     def commit(self, batch: Sequence[tuple[str, CanonicalDraft]], checkpoint: bytes) -> None:
         """
@@ -179,61 +141,6 @@ class SqliteSink:
         with self._transaction() as connection:
             return self._store_drafts(connection, run_id, drafts, self._clock() if drafts else "")
 
-    def last_seq(self, run_id: str) -> int:
-        """How far a run has come: see `Sink.last_seq`."""
-        return self.state(run_id).last_seq
-
-    def state(self, run_id: str) -> RunState:
-        """What is stored of a run: see `CheckpointedSink.state`."""
-        with self._lock, self._faults(run_id):
-            return self._state(self._connection, run_id)
-
-    def read_from(self, run_id: str, after: int = 0) -> Iterator[Event]:
-        """Replay a run: see `Source.read_from`. A missing row is a gap, before the cursor or after it."""
-        if not is_unicode(run_id):
-            return
-        expected = after + 1
-        with self._lock, self._faults(run_id):
-            before = self._connection.execute(
-                "SELECT count(*) FROM events WHERE run_id = ? AND seq <= ?", (run_id, after)
-            ).fetchone()[0]
-            last_seq = self._state(self._connection, run_id).last_seq
-        if before != min(after, last_seq):
-            raise MalformedLog(run_id, before + 1, "gap", "an event before the cursor is missing")
-        while True:
-            with self._lock, self._faults(run_id):
-                rows: list[tuple[int, str, str, str | None, str]] = self._connection.execute(
-                    "SELECT seq, type, ts, captured_at, payload FROM events"
-                    " WHERE run_id = ? AND seq >= ? ORDER BY seq LIMIT ?",
-                    (run_id, expected, _PAGE_ROWS),
-                ).fetchall()
-            for seq, type_name, ts, captured_at, payload in rows:
-                if seq != expected:
-                    message = f"event {seq} came where {expected} is next"
-                    raise MalformedLog(run_id, expected, "gap", message)
-                expected += 1
-                try:
-                    value = decode(payload)
-                except ParseError as fault:
-                    raise MalformedLog(run_id, seq, "text", f"payload: {fault.message}") from None
-                yield Event(type_name, run_id, seq, ts, value, captured_at)
-            if len(rows) < _PAGE_ROWS:
-                break
-        if expected <= last_seq:
-            raise MalformedLog(run_id, expected, "gap", "the last events are missing")
-
-    def runs(self) -> Iterator[str]:
-        """
-        The runs that have events.
-
-        Yields:
-            Run ids, in the order of their UTF-8 bytes.
-        """
-        with self._lock, self._faults():
-            rows = self._connection.execute("SELECT run_id FROM runs ORDER BY run_id").fetchall()
-        for (run_id,) in rows:
-            yield run_id
-
     def _prepare(self, identity_path: str) -> None:
         connection = self._connection
         identity = _identity_column(identity_path)
@@ -244,7 +151,7 @@ class SqliteSink:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-        if not empty and (application, version) != (_APPLICATION_ID, SCHEMA_VERSION):
+        if not empty and (application, version) != (APPLICATION_ID, SCHEMA_VERSION):
             raise WrongStore(str(self.path), "the file is a database of another kind or schema version")
         connection.execute("PRAGMA journal_mode = WAL")
         # A commit must outlive a power cut: the caller's input may be gone by then.
@@ -254,7 +161,7 @@ class SqliteSink:
             if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
                 for statement in _TABLES:
                     connection.execute(statement.format(identity=identity))
-                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         declared = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'events'").fetchone()[0]
         if f" {identity}, PRIMARY" not in declared:
@@ -294,14 +201,6 @@ class SqliteSink:
         finished = event.type == RUN_FINISHED
         connection.execute(_UPSERT_RUN, (event.run_id, event.seq, finished, state.size_bytes + len(line) + 1))
 
-    def _state(self, connection: sqlite3.Connection, run_id: str) -> RunState:
-        if not is_unicode(run_id):
-            return _NEW
-        row = connection.execute(
-            "SELECT last_seq, finished, size_bytes FROM runs WHERE run_id = ?", (run_id,)
-        ).fetchone()
-        return _NEW if row is None else RunState(row[0], bool(row[1]), row[2])
-
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """One transaction that is stored whole, or not at all where anything is raised inside."""
@@ -316,18 +215,6 @@ class SqliteSink:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
                 raise
-
-    @contextmanager
-    def _faults(self, run_id: str = "") -> Iterator[None]:
-        """Name what SQLite refuses as a fault of the sink: its messages hold no stored values."""
-        try:
-            yield
-        except sqlite3.Error as fault:
-            name = getattr(fault, "sqlite_errorname", "")
-            if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-                raise WrongStore(str(self.path), "the file is no sound SQLite database") from fault
-            number = next((number for prefix, number in _ERRNO if name.startswith(prefix)), errno.EIO)
-            raise SinkUnavailable(str(self.path), number, f"SQLite: {fault}", run_id) from fault
 
 
 def _identity_column(identity_path: str) -> str:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from vinaya_bridge import files, output, verify
+from vinaya_bridge import files, gaps, output, sinks, verify
 from vinaya_bridge.errors import Code
 from vinaya_bridge.log import codes as line_codes
 from vinaya_bridge.mapping import codes as mapping_codes
 
 ALL_CODES: tuple[Code, ...] = tuple(
     sorted(
-        (*line_codes.CODES, *mapping_codes.CODES, *files.CODES, *output.CODES, *verify.CODES),
+        (
+            *line_codes.CODES,
+            *mapping_codes.CODES,
+            *files.CODES,
+            *gaps.CODES,
+            *output.CODES,
+            *sinks.CODES,
+            *verify.CODES,
+        ),
         key=lambda code: code.id,
     )
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -31,7 +31,6 @@ CREATE TABLE parts (
   part INTEGER NOT NULL,
   run_id TEXT NOT NULL,
   digest TEXT NOT NULL,
-  whole INTEGER NOT NULL,
   PRIMARY KEY (identity, part)
 ) WITHOUT ROWID;
 CREATE TABLE told (
@@ -62,7 +61,7 @@ class Summary:
     """What some events, in order, say of their runs and of the lines that they come from."""
 
     runs: dict[str, _RunSummary] = Factory(dict)
-    parts: list[tuple[str, int, str, str, bool]] = Factory(list)
+    parts: list[tuple[str, int, str, str]] = Factory(list)
     told: list[tuple[str, str]] = Factory(list)
 
     def add(self, raw: bytes) -> None:
@@ -90,7 +89,7 @@ class Summary:
             if "digest" in block:
                 self.told.append(told_key(event_type, payload))
         elif "part" in block:
-            self.parts.append((block["eventId"], block["part"], run_id, block["digest"], "line" in block))
+            self.parts.append((block["eventId"], block["part"], run_id, block["digest"]))
 
     def write(self, database: sqlite3.Connection, log: str) -> None:
         """
@@ -101,7 +100,7 @@ class Summary:
 
             log: The log that holds these events.
         """
-        database.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?)", self.parts)
+        database.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?)", self.parts)
         database.executemany("INSERT OR REPLACE INTO told VALUES (?, ?)", self.told)
         database.executemany(
             "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE SET"
@@ -155,27 +154,11 @@ class TableIndex(ABC):
             identities: As they leave.
         """
         query = "SELECT identity, part, run_id, digest, finished FROM parts JOIN runs USING (run_id)"
-        return known_of(self._of_lines(query, identities))
-
-    def whole(self, identities: Iterable[str]) -> frozenset[str]:
-        """
-        Return which of these lines an event carries whole.
-
-        Args:
-            identities: As they leave.
-        """
-        query = "SELECT identity FROM parts"
-        return frozenset(row[0] for row in self._of_lines(query, identities, and_also=" AND whole"))
-
-    def _of_lines(self, query: str, identities: Iterable[str], *, and_also: str = "") -> list[Row]:
-        """Return the rows of a query on some lines, which may be many."""
-        wanted = list(dict.fromkeys(identities))
-        rows: list[Row] = []
-        for start in range(0, len(wanted), _AT_ONCE):
-            some = wanted[start : start + _AT_ONCE]
-            marks = ",".join("?" * len(some))
-            rows += self._all(f"{query} WHERE identity IN ({marks}){and_also}", some)
-        return rows
+        return known_of(
+            row
+            for marks, some in in_pieces(identities)
+            for row in self._all(f"{query} WHERE identity IN ({marks})", some)
+        )
 
     def facts(self, main_run: str) -> dict[str, RunFacts]:
         """
@@ -206,6 +189,22 @@ OF_MAIN_RUN = (
     " OR (run_id >= :main || '~' AND run_id < :main || char(127)))"
 )
 """Which runs belong to a main run: an id of the log never holds `/` or `~` here (design, section 4: Names)."""
+
+
+def in_pieces(values: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """
+    Cut values into lists that a query can take.
+
+    Args:
+        values: In any order; repeats are left out.
+
+    Yields:
+        The parameters' marks, and the values.
+    """
+    wanted = list(dict.fromkeys(values))
+    for start in range(0, len(wanted), _AT_ONCE):
+        some = wanted[start : start + _AT_ONCE]
+        yield ",".join("?" * len(some)), some
 
 
 def known_of(rows: Iterable[Row]) -> dict[str, Known]:

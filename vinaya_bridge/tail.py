@@ -36,7 +36,7 @@ from vinaya_bridge.report import keeps_lines_whole, total_before
 from vinaya_bridge.runs import Append, Held, MainRun, missing_emits
 from vinaya_bridge.scan import Aside, Scanner, ScanOptions
 from vinaya_bridge.settle import settle
-from vinaya_bridge.sinks import TailSink, open_sink
+from vinaya_bridge.sinks import TailSink, open_sink, parse_sink
 from vinaya_bridge.stamp import timestamp
 from vinaya_bridge.steady import Now, SteadyClock
 from vinaya_bridge.tail_poll import Status, TailPoll, joined
@@ -112,6 +112,9 @@ class Tail:
     ) -> None:
         self._output = output = Output(Path(out))
         check_output_not_inside_inputs(output.root, paths)
+        sink_spec = parse_sink(sink)
+        if sink_spec.file is not None:
+            check_output_not_inside_inputs(sink_spec.file, paths)
         self._wall = now
         self._clock = SteadyClock(now)
         self._settle_seconds = settle_seconds
@@ -124,10 +127,11 @@ class Tail:
             "overlays": [str(overlay) for overlay in overlays],
             "origin": origin,
             "include_selftest": include_selftest,
+            "sink": str(sink_spec),
         }
         with ExitStack() as opened:
             opened.enter_context(output.locked())
-            self._sink: TailSink = open_sink(sink, output, clock=self._timestamp)
+            self._sink: TailSink = open_sink(sink_spec, output, clock=self._timestamp)
             opened.callback(self._sink.close)
             self._kept = opened.enter_context(closing(KeptStore(output.kept)))
             index, report, position = self._sink.index, output.read_report(), self._sink.checkpoint()

@@ -215,3 +215,30 @@ def _unzstd(blocks: Iterable[bytes]) -> Iterator[bytes]:
                     frame, begun, first = decompressor.decompressobj(), False, False
     if begun or first:
         raise BrokenContentError("ends before the zstd content does")
+
+
+def reason(error: Exception) -> str:
+    """
+    Say why the system refused, without the path, which a message names in its own way.
+
+    Args:
+        error: What was raised.
+
+    Returns:
+        The system's words for it.
+    """
+    text = error.strerror if isinstance(error, OSError) else None
+    return (text or type(error).__name__).lower()
+
+
+def printable(path: str) -> str:
+    """
+    Turn a path into text that every output can hold.
+
+    Args:
+        path: As the system gave it; bytes that are not UTF-8 are surrogates in it.
+
+    Returns:
+        The same with such bytes spelled ``\\xff``.
+    """
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")

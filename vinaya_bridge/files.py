@@ -11,7 +11,14 @@ from typing import Final
 
 from attrs import frozen
 
-from vinaya_bridge.content import Compression, NotRegularError, open_regular, refuse_irregular
+from vinaya_bridge.content import (
+    Compression,
+    NotRegularError,
+    open_regular,
+    printable,
+    reason,
+    refuse_irregular,
+)
 from vinaya_bridge.errors import Code
 
 _SUFFIXES: Final = {".ndjson" + each.value: each for each in Compression}
@@ -430,30 +437,3 @@ def parse_name(name: str) -> tuple[str, Bucket, Compression]:
         if stream != stem and stream and not stream.endswith("/"):
             return stream, bucket, compression
     return stem, Bucket.LIVE, compression
-
-
-def reason(error: Exception) -> str:
-    """
-    Say why the system refused, without the path, which a message names in its own way.
-
-    Args:
-        error: What was raised.
-
-    Returns:
-        The system's words for it.
-    """
-    text = error.strerror if isinstance(error, OSError) else None
-    return (text or type(error).__name__).lower()
-
-
-def printable(path: str) -> str:
-    """
-    Turn a path into text that every output can hold.
-
-    Args:
-        path: As the system gave it; bytes that are not UTF-8 are surrogates in it.
-
-    Returns:
-        The same with such bytes spelled ``\\xff``.
-    """
-    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")

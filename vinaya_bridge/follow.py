@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from attrs import frozen
 
 from vinaya_bridge.content import Compression
-from vinaya_bridge.files import MISSING, UNREADABLE, Bucket, LogFile, Notice, StreamNames, identities, walk
-from vinaya_bridge.followed import FollowedFiles, Key
+from vinaya_bridge.files import MISSING, UNREADABLE, Bucket, Notice
+from vinaya_bridge.followed import FollowedFiles
 from vinaya_bridge.gaps import BAD_STATE, LOST, REWRITTEN, TORN, Gap, gap_at, loss
 from vinaya_bridge.growing import Change, FollowedLine, GrowingFile
+from vinaya_bridge.listing import Key, Listed, Roots
 from vinaya_bridge.positions import (
     Mark,
     Position,
@@ -69,13 +70,6 @@ class Lag:
     bytes_behind: int
 
 
-class _Listed(NamedTuple):
-    root: int
-    relative: str
-    file: LogFile
-    status: os.stat_result
-
-
 class Follower:
     """
     Follows the log files under some roots, through rotation, rewriting, removal and restarts.
@@ -125,18 +119,14 @@ class Follower:
         max_open: int = 256,
         poll_bytes: int = 4 << 20,
     ) -> None:
-        self._roots = [os.fspath(root) for root in roots]
-        self._names = StreamNames(self._roots)
+        self._roots = Roots(roots, exclude=exclude)
         self._settle_seconds = settle_seconds
         self._grace_seconds = grace_seconds
-        self._exclude = exclude
         self._poll_bytes = poll_bytes
         self._skip_present = from_now and state is None
         self._files = FollowedFiles(max_open)
-        self._listing: dict[Key, _Listed] = {}
         self._sealed: dict[Key, SealedFile] = {}
         self._pending: list[SavedFile] = []  # of the saved state, and not yet found again
-        self._told: set[Notice] = set()
         self._state_fault: Notice | None = None
         self._more = False
         self._active_at: float | None = None
@@ -157,9 +147,11 @@ class Follower:
             The complete lines that were not delivered before, the losses and the faults found. It never
             raises for what a file or directory does.
         """
-        self._files.faults = []
-        listing = self._list()
-        is_whole = not any(fault.code in (MISSING, UNREADABLE) for fault in self._files.faults)
+        notices = [] if self._state_fault is None else [self._state_fault]
+        self._state_fault = None
+        listing, faults = self._roots.list_files()
+        self._files.faults += faults
+        is_whole = not any(fault.code in (MISSING, UNREADABLE) for fault in faults)
         live = {each.file.stream for each in self._files.growing.values() if each.is_linked_live}
         live |= {saved.stream for saved in self._pending if saved.bucket == Bucket.LIVE.value}
         vanished, new = self._match(listing, now)
@@ -177,7 +169,7 @@ class Follower:
         self._drop(gaps, now)
         if lines or self._active_at is None:
             self._active_at = now
-        return Poll(lines, gaps, self._new_notices(), self._more)
+        return Poll(lines, gaps, notices + self._files.take_new_faults(), self._more)
 
     def state(self) -> bytes:
         """
@@ -227,25 +219,7 @@ class Follower:
         """Give all descriptors back. The state stays available."""
         self._files.close()
 
-    def _list(self) -> dict[Key, _Listed]:
-        seen = set() if self._exclude is None else identities([self._exclude])
-        listing: dict[Key, _Listed] = {}
-        for root, argument in enumerate(self._roots):
-            for found in walk(argument, seen):
-                if isinstance(found, Notice):
-                    self._files.faults.append(found)
-                    continue
-                key = (found.status.st_dev, found.status.st_ino)
-                before = self._listing.get(key)
-                if before is not None and (before.root, before.relative) == (root, found.relative):
-                    file = before.file  # described anew for each poll, a thousand files would cost 10 ms
-                else:
-                    file = self._names.log_file(found, root)
-                listing[key] = _Listed(root, found.relative, file, found.status)
-        self._listing = listing
-        return listing
-
-    def _match(self, listing: dict[Key, _Listed], now: float) -> tuple[list[GrowingFile], list[GrowingFile]]:
+    def _match(self, listing: dict[Key, Listed], now: float) -> tuple[list[GrowingFile], list[GrowingFile]]:
         """Bring names up to date; return the files whose names are gone, and those that were not there before."""
         vanished: list[GrowingFile] = []
         for key, growing in self._files.growing.items():
@@ -267,14 +241,14 @@ class Follower:
                 self._sealed[key] = SealedFile(listed.file, listed.status, now, done=self._was_read(listed))
         return vanished, new
 
-    def _was_read(self, listed: _Listed) -> bool:
+    def _was_read(self, listed: Listed) -> bool:
         status = listed.status
         now = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
         return self._skip_present or any(
             (saved.device, saved.inode, saved.size, saved.modified_ns) == now for saved in self._pending
         )
 
-    def _identify(self, listing: dict[Key, _Listed], positions: dict[Mark, list[Position]]) -> list[Gap]:
+    def _identify(self, listing: dict[Key, Listed], positions: dict[Mark, list[Position]]) -> list[Gap]:
         """Find, for each file that is not known yet, the position up to which its content was consumed."""
         gaps: list[Gap] = []
         for key, growing in self._files.growing.items():
@@ -320,7 +294,7 @@ class Follower:
                 yield gap_at(growing.saved(), code)
 
     def _pending_gaps(
-        self, listing: dict[Key, _Listed], rotated_in: set[str], live: set[str]
+        self, listing: dict[Key, Listed], rotated_in: set[str], live: set[str]
     ) -> Iterator[Gap]:
         """Judge, once all roots could be listed, the files of the saved state that were not found again."""
         pending, self._pending = self._pending, []
@@ -341,7 +315,7 @@ class Follower:
 
     def _read(
         self,
-        listing: dict[Key, _Listed],
+        listing: dict[Key, Listed],
         positions: dict[Mark, list[Position]],
         gaps: list[Gap],
         now: float,
@@ -370,7 +344,7 @@ class Follower:
                 break
         return lines
 
-    def _due_growing(self, listing: dict[Key, _Listed]) -> Iterator[tuple[GrowingFile, os.stat_result]]:
+    def _due_growing(self, listing: dict[Key, Listed]) -> Iterator[tuple[GrowingFile, os.stat_result]]:
         for key, growing in self._files.growing.items():
             listed = listing.get(key)
             if growing.fingerprint is None or (listed is None and not growing.is_open):
@@ -416,7 +390,7 @@ class Follower:
             return []
         return [gap_at(before, REWRITTEN)]
 
-    def _drop_sealed(self, listing: dict[Key, _Listed]) -> Iterator[Gap]:
+    def _drop_sealed(self, listing: dict[Key, Listed]) -> Iterator[Gap]:
         for key, sealed in list(self._sealed.items()):
             if key in listing or sealed.behind:
                 continue
@@ -439,15 +413,6 @@ class Follower:
             if growing.is_open and growing.has_rest:
                 gaps.append(gap_at(growing.saved(), TORN))
             self._files.drop(key)
-
-    def _new_notices(self) -> list[Notice]:
-        faults = set(self._files.faults)
-        notices = [each for each in dict.fromkeys(self._files.faults) if each not in self._told]
-        self._told = faults
-        if self._state_fault is not None:
-            notices.insert(0, self._state_fault)
-            self._state_fault = None
-        return notices
 
 
 def _reading_order(

@@ -6,14 +6,13 @@ from collections import defaultdict, deque
 from collections.abc import Iterable
 from typing import Final
 
-from vinaya_bridge.files import UNREADABLE, Notice, reason
+from vinaya_bridge.content import reason
+from vinaya_bridge.files import UNREADABLE, Notice
 from vinaya_bridge.growing import GrowingFile
+from vinaya_bridge.listing import Key
 from vinaya_bridge.positions import START, Mark, Position, SavedFile, first_line_mark, part_mark
 
 _REMEMBERED_POSITIONS: Final = 1024
-
-Key = tuple[int, int]
-"""Device and inode: they name a file only as long as it exists."""
 
 
 class FollowedFiles:
@@ -26,15 +25,29 @@ class FollowedFiles:
     Attributes:
         growing: The files by device and inode.
 
-        faults: What went wrong since the list was last emptied.
+        faults: What went wrong in this poll.
     """
 
     def __init__(self, max_open: int) -> None:
         self.growing: dict[Key, GrowingFile] = {}
         self.faults: list[Notice] = []
         self._max_open = max_open
+        self._told: set[Notice] = set()
         self._open: dict[GrowingFile, None] = {}  # in the order of their last use
         self._remembered: deque[Position] = deque(maxlen=_REMEMBERED_POSITIONS)
+
+    def take_new_faults(self) -> list[Notice]:
+        """
+        Empty the list of faults.
+
+        Returns:
+            Those that were not there when it was last emptied: a fault that stays is told once.
+        """
+        faults = list(dict.fromkeys(self.faults))
+        new = [each for each in faults if each not in self._told]
+        self._told = set(faults)
+        self.faults.clear()
+        return new
 
     def known_positions(self, saved: Iterable[SavedFile]) -> dict[Mark, list[Position]]:
         """

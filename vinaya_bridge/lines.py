@@ -17,6 +17,7 @@ from vinaya_bridge.content import (
     decompress,
     open_regular,
     read_at,
+    reason,
     stored_blocks,
 )
 from vinaya_bridge.errors import Code, InputError
@@ -29,7 +30,6 @@ from vinaya_bridge.files import (
     Bucket,
     LogFile,
     Notice,
-    reason,
 )
 
 BOM: Final = b"\xef\xbb\xbf"

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from vinaya_bridge.content import BLOCK_BYTES
+from vinaya_bridge.content import BLOCK_BYTES, printable, reason
 from vinaya_bridge.errors import ConfigurationError, InputError
-from vinaya_bridge.files import OUTPUT_IN_INPUT, SPOOL_FAILED, identities, printable, reason
+from vinaya_bridge.files import OUTPUT_IN_INPUT, SPOOL_FAILED, identities
 
 OUTPUT_PARTS: Final = ("runs", "kept", "state", "report.json")
 """What is written inside an output directory."""

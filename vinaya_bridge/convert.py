@@ -435,6 +435,7 @@ def _index_of(output: Output) -> OutputIndex | None:
     """What the output holds already; None for an empty one, which needs no looking up."""
     if not output.runs.is_dir() or not any(output.runs.iterdir()):
         return None
+    output.cut_torn_logs()
     index = OutputIndex(output.state / "identities.sqlite", output.runs)
     index.refresh()
     return index

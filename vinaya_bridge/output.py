@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import orjson
 from attrs import field, frozen
@@ -34,6 +35,8 @@ OUTPUT_FOREIGN = Code(
     "A file of the output is not what this tool writes: an event log that is not gapless, a report of another "
     "version. Nothing is guessed at and nothing is overwritten. Move it away, or give another directory with -o.",
 )
+_BLOCK_BYTES = 1 << 16
+
 CODES = (OUTPUT_BUSY, OUTPUT_UNWRITABLE, OUTPUT_FOREIGN)
 
 
@@ -125,12 +128,37 @@ class Output:
             )
         return report
 
+    def cut_torn_logs(self) -> None:
+        """Cut off what a killed call left behind the last newline of a run's log: it is no event, and comes again."""
+        for path in self.runs.glob("*/events.jsonl"):
+            with writing(path), path.open("r+b") as stream:
+                size = stream.seek(0, os.SEEK_END)
+                whole = _whole_bytes(stream, size)
+                if whole < size:
+                    stream.truncate(whole)
+                if not whole:
+                    path.unlink()
+                    path.parent.rmdir()
+
     def clear(self, name: str) -> Path:
         """Remove a folder of ``state`` with all it holds, whoever left it, and return its path."""
         path = self.state / name
         if path.exists():
             shutil.rmtree(path)
         return path
+
+
+def _whole_bytes(stream: BinaryIO, size: int) -> int:
+    """The length of a log up to its last newline."""
+    end = size
+    while end:
+        start = max(0, end - _BLOCK_BYTES)
+        stream.seek(start)
+        newline = stream.read(end - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
 
 
 @contextmanager

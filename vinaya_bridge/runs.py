@@ -142,7 +142,8 @@ class MainRun:
         _, effect, number = split_run_id(run_id)
         siblings = self._sittings if effect is None else self._dispatches.setdefault(effect, [])
         while len(siblings) < number - 1:  # a run that went missing from the output keeps its number
-            siblings.append(_Run(self._name(effect, len(siblings) + 1), started=True, finished=True))
+            lost = effect is None  # a sitting cannot be gone back to; a dispatch is named by its line
+            siblings.append(_Run(self._name(effect, len(siblings) + 1), started=lost, finished=lost))
         siblings.append(
             _Run(
                 run_id,
@@ -220,9 +221,16 @@ class MainRun:
 
     def _dispatch_for(self, entry: Entry) -> _Run:
         siblings = self._dispatches.get(entry.effect)
-        if not siblings or (entry.act == Act.DISPATCHED and siblings[-1].started):
+        if not siblings:
             return self._open_dispatch(entry)
-        return siblings[-1]
+        if entry.act == Act.DISPATCHED:  # a crash may have kept a run's number and lost its events
+            for run in siblings:
+                if not run.started:
+                    run.parent = self._current_run_id()
+                    return run
+            return self._open_dispatch(entry)
+        going = (run for run in reversed(siblings) if not run.ended)
+        return next(going, siblings[-1])
 
     def _open_dispatch_for(self, entry: Entry) -> _Run:
         run = self._dispatch_for(entry)
@@ -230,9 +238,11 @@ class MainRun:
 
     def _open_dispatch(self, entry: Entry) -> _Run:
         siblings = self._dispatches.setdefault(entry.effect, [])
-        parent = self._sittings[-1].run_id if self._sittings else self.main_run
-        siblings.append(_Run(self._name(entry.effect, len(siblings) + 1), parent=parent))
+        siblings.append(_Run(self._name(entry.effect, len(siblings) + 1), parent=self._current_run_id()))
         return siblings[-1]
+
+    def _current_run_id(self) -> str:
+        return self._sittings[-1].run_id if self._sittings else self.main_run
 
     def _holder_of(self, entry: Entry) -> _Run | None:
         """

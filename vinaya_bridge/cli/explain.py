@@ -93,7 +93,19 @@ def _explain_event(out: str, event: str, logs: tuple[str, ...], mapping: Compile
     found = orjson.loads(lines[seq - 1])
     block = found["payload"].get("vinaya", {}) if isinstance(found["payload"], dict) else {}
     click.echo(visible(f"{found['type']}, event {seq} of run {place[1]}"))
-    for key in ("eventId", "part", "kind", "event", "schema", "runId", "processId", "seq", "digest", "trust"):
+    for key in (
+        "eventId",
+        "part",
+        "kind",
+        "event",
+        "schema",
+        "runId",
+        "processId",
+        "seq",
+        "digest",
+        "trust",
+        "implied",
+    ):
         if key in block:
             click.echo(visible(f"    {key:<10}{block[key]}"))
     identity = block.get("eventId")

@@ -70,7 +70,9 @@ def lint(
                 click.echo(printable(line))
         errors = sum(finding.severity is Severity.ERROR for finding in found)
         checked = ", ".join(mappings or SHIPPED)
-        click.echo(f"{checked}: {errors} errors, {len(found) - errors} warnings", err=True)
+        click.echo(
+            f"{checked}: {_counted(errors, 'error')}, {_counted(len(found) - errors, 'warning')}", err=True
+        )
     is_faulty = any(finding.severity is Severity.ERROR or strict for finding in found)
     context.exit(_FAULTY if is_faulty else 0)
 
@@ -211,3 +213,7 @@ def schema() -> None:
     from vinaya_bridge.mapping.json_schema import json_schema  # noqa: PLC0415
 
     click.echo(orjson.dumps(json_schema()))
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}" + ("" if number == 1 else "s")

@@ -106,7 +106,7 @@ def find_cases(folders: Sequence[Path]) -> list[Case]:
     for folder in folders:
         for inner in sorted([folder, *(each for each in folder.rglob("*") if each.is_dir())]):
             if any(inner.glob("input*.ndjson")) or (inner / "in").is_dir():
-                name = inner.name if inner == folder else inner.relative_to(folder).as_posix()
+                name = inner.resolve().name if inner == folder else inner.relative_to(folder).as_posix()
                 found.setdefault(inner.resolve(), Case(name, inner))
     return list(found.values())
 

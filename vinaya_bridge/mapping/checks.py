@@ -76,9 +76,8 @@ class RuleChecks:
         if found is None:
             return True
         # A path that was compared with a literal is there.
-        if any(
-            one.subject == path or one.subject.startswith(path + ".") for one in when if not one.is_dynamic
-        ):
+        asked = [one for one in when if not one.is_dynamic and not one.is_negated]
+        if any(one.subject == path or one.subject.startswith(path + ".") for one in asked):
             return False
         return found.may_be_absent
 
@@ -92,7 +91,7 @@ class RuleChecks:
             return None
         for condition in when:
             if condition.subject == path:
-                closed = tuple(one for one in closed if one in condition.values)
+                closed = tuple(one for one in closed if condition.admits(one))
         return closed
 
 

@@ -13,6 +13,15 @@ from vinaya_bridge.log.shapes import paths, schemas_of
 from vinaya_bridge.mapping.table import Rule, Table
 from vinaya_bridge.mapping.terms import Condition, sources_of
 
+_QUESTIONS = {
+    ("@line.starts_run", True): "it starts the run",
+    ("@line.starts_run", False): "the run has started",
+    ("@line.ends_run", True): "it ends the run",
+    ("@line.ends_run", False): "it does not end the run",
+    ("@agent.started", True): "the agent had started",
+    ("@agent.started", False): "the agent had not started",
+}
+
 
 @frozen
 class Coverage:
@@ -160,7 +169,7 @@ def words_of(conditions: Sequence[Condition]) -> str:
 
 def _condition(condition: Condition) -> str:
     if condition.is_dynamic:
-        words = condition.subject.removeprefix("@").replace(".", " ").replace("_", " ")
-        return words if condition.values[0] is True else f"not: {words}"
+        return _QUESTIONS[condition.subject, condition.values[0] is True]
     name = condition.subject.removeprefix("$.")
-    return f"{name} is {' or '.join(str(value) for value in condition.values)}"
+    values = [str(value).lower() if isinstance(value, bool) else str(value) for value in condition.values]
+    return f"{name} is {'not ' if condition.is_negated else ''}{' or '.join(values)}"

@@ -171,14 +171,14 @@ def _read(line: EventLine, path: str) -> object:
     """The value at a path; None where there is none."""
     value: object = line.record
     for key in path.removeprefix("$.").split("."):
-        value = getattr(value, attribute_name(key), None)
+        value = value.get(key) if isinstance(value, dict) else getattr(value, attribute_name(key), None)
         if value is None or value is UNSET:
             return None
     return value
 
 
 def _holds(line: EventLine, when: tuple[Condition, ...]) -> bool:
-    return all(one.is_dynamic or _read(line, one.subject) in one.values for one in when)
+    return all(one.is_dynamic or one.admits(_read(line, one.subject)) for one in when)
 
 
 def _value_at(payload: object, name: str) -> str:

@@ -13,7 +13,7 @@ from ethogram.vocabulary import MAX_SAFE_INTEGER
 from vinaya_bridge.log.shapes import Shape
 from vinaya_bridge.mapping.copies import CopyWriter, is_plain, present_test
 from vinaya_bridge.mapping.source_text import SourceText
-from vinaya_bridge.mapping.sources import ResolvedPath, resolve
+from vinaya_bridge.mapping.sources import ResolvedPath, Step, resolve
 from vinaya_bridge.mapping.terms import (
     Condition,
     Constant,
@@ -99,34 +99,29 @@ class ExpressionWriter:
         maybe_none = maybe_unset = False
         for index, step in enumerate(found.steps):
             if maybe_none or maybe_unset:
+                outer = self._named(text)
                 name = self.out.fresh()
-                reach = (
-                    f"{name}.{step.attribute}"
-                    if step.certain
-                    else f"getattr({name}, {step.attribute!r}, None)"
-                )
-                self.out.line(f"{name} = {text}")
-                self.out.line(f"{name} = {reach} if {present_test(name, maybe_none, maybe_unset)} else None")
+                guard = present_test(outer, maybe_none, maybe_unset)
+                self.out.line(f"{name} = {_reach(outer, step)} if {guard} else None")
                 text, maybe_none = name, True
-                maybe_unset = step.shape.optional
-            elif not step.certain:
-                text, maybe_none, maybe_unset = (
-                    f"getattr({text}, {step.attribute!r}, None)",
-                    True,
-                    step.shape.optional,
-                )
             else:
                 # The two objects of every line have names of their own.
                 alias = {"meta": "m", "subject": "s"}.get(step.attribute) if index == 0 else None
-                text = alias or f"{text}.{step.attribute}"
-                maybe_none, maybe_unset = step.shape.nullable, step.shape.optional
+                text = alias or _reach(text, step)
+                maybe_none = step.shape.nullable or not step.certain
+            maybe_unset = step.shape.optional and not step.by_key
         if not (maybe_none or maybe_unset):
             return Value(text)
-        if not text.isidentifier():
-            name = self.out.fresh()
-            self.out.line(f"{name} = {text}")
-            text = name
+        text = self._named(text)
         return Value(text, present_test(text, maybe_none, maybe_unset))
+
+    def _named(self, text: str) -> str:
+        """A name for an expression, itself where it is one."""
+        if text.isidentifier():
+            return text
+        name = self.out.fresh()
+        self.out.line(f"{name} = {text}")
+        return name
 
     def conditions(self, conditions: Sequence[Condition]) -> str | None:
         """The test of the static conditions; empty where there are none, None where they never hold."""
@@ -136,15 +131,18 @@ class ExpressionWriter:
                 continue
             value = self.read(condition.subject)
             if value.never:
+                if condition.is_negated:
+                    continue
                 return None
             wanted = condition.values
             if all(isinstance(one, bool) for one in wanted):
-                tests.append(" or ".join(f"{value.text} is {one}" for one in wanted))
+                test = " or ".join(f"{value.text} is {one}" for one in wanted)
             elif len(wanted) == 1:
-                tests.append(f"{value.text} == {wanted[0]!r}")
+                test = f"{value.text} == {wanted[0]!r}"
             else:
-                tests.append(f"{value.text} in {wanted!r}")
-        return " and ".join(f"({test})" if " or " in test else test for test in tests)
+                test = f"{value.text} in {wanted!r}"
+            tests.append(f"not ({test})" if condition.is_negated else f"({test})")
+        return " and ".join(tests)
 
     def as_name(self, value: Value) -> str:
         """A name that holds the value, None where it is not there."""
@@ -434,6 +432,13 @@ def _bare(value: object) -> object:
         fields = attrs.asdict(value, recurse=False)  # type: ignore[arg-type]
         return (type(value).__name__, *(_bare(item) for name, item in fields.items() if name != "at"))
     return value
+
+
+def _reach(outer: str, step: Step) -> str:
+    """The expression that takes a step; None where there is nothing."""
+    if step.by_key:
+        return f"{outer}.get({step.attribute!r})"
+    return f"{outer}.{step.attribute}" if step.certain else f"getattr({outer}, {step.attribute!r}, None)"
 
 
 def _as_text(shape: Shape, text: str) -> str:

@@ -6,6 +6,7 @@ It is made from the definitions that the checker uses. It knows less than the ch
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ethogram.vocabulary import EVENT_TYPES
@@ -45,7 +46,10 @@ def json_schema() -> Json:
     for kind, event in LOG_EVENTS:
         name = f"{kind}.{event}"
         own = sorted(known[kind, event] - shared)
-        definitions[f"{name}.path"] = {"anyOf": [{"enum": own}, {"$ref": "#/$defs/path"}]}
+        inside: list[Json] = [
+            {"pattern": "^" + re.escape(path) + r"\.[a-z0-9_-]+$"} for path in _records(kind, event)
+        ]
+        definitions[f"{name}.path"] = {"anyOf": [{"enum": own}, {"$ref": "#/$defs/path"}, *inside]}
         definitions[f"{name}.term"] = _term(name)
         definitions[f"{name}.rule"] = _rule(name)
         events = kinds.setdefault(kind, _object({}, f"the family {kind} of the Log"))
@@ -78,6 +82,14 @@ def _paths(kind: str, event: str) -> set[str]:
     return {path for schema in schemas_of(kind, event) for path in paths(kind, event, schema)}
 
 
+def _records(kind: str, event: str) -> list[str]:
+    """The paths below which there are keys that lines choose."""
+    known = {
+        path: info for schema in schemas_of(kind, event) for path, info in paths(kind, event, schema).items()
+    }
+    return [path for path, info in known.items() if info.type == "record"]
+
+
 def _object(properties: dict[str, object], description: str, *, required: Sequence[str] = ()) -> Json:
     found: Json = {"type": "object", "description": description, "properties": properties}
     found["additionalProperties"] = False
@@ -94,7 +106,9 @@ def _drop(description: str) -> Json:
 
 
 def _when(name: str, *, may_ask: bool) -> Json:
-    values: Json = {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR, "minItems": 1}]}
+    literals: Json = {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR, "minItems": 1}]}
+    negated = _object({"not": literals}, "none of these", required=["not"])
+    values: Json = {"anyOf": [literals, negated]}
     questions = list(ENGINE_CONDITIONS) if may_ask else []
     return {
         "type": "object",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import product
+from math import prod
 
 from vinaya_bridge.log.families import FAMILIES as LOG_EVENTS
 from vinaya_bridge.log.shapes import paths
@@ -85,16 +86,17 @@ def _not_covered(table: Table, misspelt: Sequence[EventName], broken: Collection
     meant = {
         did_you_mean(f"{kind}.{event}", [f"{k}.{e}" for k, e in LOG_EVENTS], "") for kind, event in misspelt
     }
-    for kind, event in LOG_EVENTS:
-        name = f"{kind}.{event}"
-        if (kind, event) not in table.rules and f"did you mean `{name}`?" not in meant:
-            yield Finding(
-                codes.NOT_COVERED,
-                document.place_of_key(("rule",)),
-                f"no rule maps {name}",
-                f"add [rule.{name}], with `unmapped` and the reason if it should give nothing",
-                name,
-            )
+    names = [f"{kind}.{event}" for kind, event in LOG_EVENTS if (kind, event) not in table.rules]
+    missing = [name for name in names if f"did you mean `{name}`?" not in meant]
+    place = document.place_of_key(("rule",))
+    if len(missing) > len(LOG_EVENTS) // 2:
+        message = f"{len(missing)} of the {len(LOG_EVENTS)} events have no rule"
+        remedy = "if it is an overlay, check it on its base: mapping lint core --mapping-overlay FILE"
+        yield Finding(codes.NOT_COVERED, place, message, remedy)
+        return
+    for name in missing:
+        remedy = f"add [rule.{name}], with `unmapped` and the reason if it should give nothing"
+        yield Finding(codes.NOT_COVERED, place, f"no rule maps {name}", remedy, name)
 
 
 def _table_drops(table: Table) -> Iterable[Finding]:
@@ -190,26 +192,40 @@ def _check_every_line_emits(checks: RuleChecks) -> None:
     subjects = list(
         dict.fromkeys(one.subject for emit in rule.emits for one in emit.when if not one.is_dynamic)
     )
-    choices = [checks.members(subject) or () for subject in subjects]
-    total = 1
-    for choice in choices:
-        total *= len(choice)
-    if not 0 < total <= MOST_COMBINATIONS:
+    choices = [_choices(checks, subject) for subject in subjects]
+    if prod(map(len, choices)) > MOST_COMBINATIONS:
         return
     lost: list[str] = []
     for combination in product(*choices):
         values = dict(zip(subjects, combination, strict=True))
         asked = {only_of(emit.when) for emit in rule.emits if _holds(emit.when, values)}
         if Only.ALWAYS not in asked and not any(set(pair) <= asked for pair in COMPLEMENTS):
-            said = " and ".join(f"`{subject}` is {listed([value])}" for subject, value in values.items())
+            said = " and ".join(f"`{subject}` is {_said(value)}" for subject, value in values.items())
             lost.append(said or "the engine answers otherwise")
     if lost:
         message = f"no emit applies where {'; or '.join(lost)}"
         checks.fault(codes.NOT_COVERED, rule.at, message, "add an emit for it", key=True)
 
 
-def _holds(when: Sequence[Condition], values: dict[str, Scalar]) -> bool:
-    return all(one.is_dynamic or values[one.subject] in one.values for one in when)
+def _choices(checks: RuleChecks, subject: str) -> list[Scalar | None]:
+    """The values worth trying: all members of a closed set, else all that are named; None for any other, or none."""
+    members = checks.members(subject)
+    if members is None:
+        emits = checks.rule.emits
+        named = dict.fromkeys(
+            value for emit in emits for one in emit.when if one.subject == subject for value in one.values
+        )
+        return [*named, None]
+    is_certain = not any(checks.may_be_absent(subject, schema) for schema in checks.schemas)
+    return [*members] if is_certain else [*members, None]
+
+
+def _said(value: Scalar | None) -> str:
+    return "anything else" if value is None else listed([value])
+
+
+def _holds(when: Sequence[Condition], values: dict[str, Scalar | None]) -> bool:
+    return all(one.is_dynamic or one.admits(values[one.subject]) for one in when)
 
 
 def _check_every_field_read(checks: RuleChecks, table: Table) -> None:

@@ -79,7 +79,7 @@ def _check_question(checks: RuleChecks, condition: Condition, *, may_ask: bool, 
         checks.fault(
             codes.BAD_CONDITION, at, "an emit asks the engine one question only", "make two emits", key=True
         )
-    elif len(condition.values) != 1 or not isinstance(condition.values[0], bool):
+    elif condition.is_negated or len(condition.values) != 1 or not isinstance(condition.values[0], bool):
         checks.fault(
             codes.BAD_CONDITION, at, "the engine answers with true or false", "write `true` or `false`"
         )
@@ -87,7 +87,7 @@ def _check_question(checks: RuleChecks, condition: Condition, *, may_ask: bool, 
 
 def _check_comparison(checks: RuleChecks, condition: Condition) -> None:
     shape = checks.shape(condition.subject)
-    if shape is None or shape.kind in ("object", "list", "record", "any", "number"):
+    if shape is None or shape.kind in ("object", "list", "record", "number"):
         message = f"`{condition.subject}` is not one plain value"
         remedy = "compare a word, true or false, or an integer"
         checks.fault(codes.BAD_CONDITION, condition.at, message, remedy, key=True)
@@ -98,6 +98,8 @@ def _check_comparison(checks: RuleChecks, condition: Condition) -> None:
         is_kind = (
             isinstance(value, bool)
             if shape.kind == "bool"
+            else isinstance(value, bool | str)
+            if shape.kind == "any"
             else isinstance(value, int) and not isinstance(value, bool)
             if shape.kind == "int" or (members and isinstance(members[0], int))
             else isinstance(value, str)

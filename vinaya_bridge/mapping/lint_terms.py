@@ -43,6 +43,7 @@ _KINDS = {
     "object": FieldKind.OBJECT,
     "record": FieldKind.OBJECT,
 }
+_ANY = "text, a number, or true or false"
 
 
 @frozen
@@ -148,7 +149,7 @@ class TermChecks:
             for index, step in enumerate(schema_path.steps[:-1]):
                 inner = schema_path.steps[index + 1]
                 outer = ".".join(keys[: index + 2])
-                lacks = step.shape.nullable or step.shape.optional or not inner.certain
+                lacks = step.shape.nullable or step.shape.optional or not (inner.certain or inner.by_key)
                 if lacks and not explained & {outer, source.path}:
                     checks.warn(
                         codes.THROUGH_ABSENT,
@@ -270,7 +271,8 @@ class TermChecks:
                 self._object(shape, target, field, at, path)
             case _:
                 remedy = "choose another source, or another form"
-                self._wrong(at, f"{_KINDS.get(shape.kind, FieldKind.STRING).value}", target, remedy)
+                what = _ANY if shape.kind == "any" else _KINDS.get(shape.kind, FieldKind.STRING).value
+                self._wrong(at, what, target, remedy)
 
     def _figure(self, shape: Shape, target: Target, field: Field, at: KeyPath, path: str) -> None:
         rule = shape.rule

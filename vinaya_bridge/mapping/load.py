@@ -52,6 +52,18 @@ class CompiledMapping:
         Returns:
             The events in order, none for an unmapped one; or the first bound that an event would break.
         """
+        return self.drafter(line)(line)
+
+    def drafter(self, line: EventLine) -> Drafter:
+        """
+        Find what makes the events of a line, and of all lines that are read into the same class.
+
+        Args:
+            line: A line that is valid under its schema.
+
+        Returns:
+            The function.
+        """
         record_class = line.record.__class__
         drafter = self._by_class.get(record_class)
         if drafter is None:
@@ -59,7 +71,7 @@ class CompiledMapping:
             # The reader's structs are of one class an event and schema; the public classes are of one an event.
             if issubclass(record_class, Struct):
                 self._by_class[record_class] = drafter
-        return drafter(line)
+        return drafter
 
     def unmapped(self, kind: str, event: str) -> str | None:
         """

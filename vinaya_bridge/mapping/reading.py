@@ -390,10 +390,16 @@ class _TableReader:
             self._shape(where, "a table of paths and values", when)
             return ()
         found: list[Condition] = []
-        for subject, wanted in when.items():
+        for subject, given in when.items():
+            wanted: object = given
+            at = (*where, subject)
+            is_negated = isinstance(wanted, Mapping) and list(wanted) == ["not"]
+            if isinstance(wanted, Mapping) and is_negated:
+                wanted, at = wanted["not"], (*at, "not")
             values = wanted if isinstance(wanted, list) else [wanted]
             if values and all(isinstance(value, str | int | float | bool) for value in values):
-                found.append(Condition(subject, tuple(values), (*where, subject)))
+                literals = tuple(one for one in values if isinstance(one, str | int | float | bool))
+                found.append(Condition(subject, literals, at, is_negated))
             else:
-                self._shape((*where, subject), "a literal or a list of literals", wanted)
+                self._shape(at, "a literal, a list of literals, or `{ not = ... }`", wanted)
         return tuple(found)

@@ -155,8 +155,12 @@ def _entries(entries: Iterable[Entry]) -> dict[str, object]:
 def _when(conditions: Sequence[Condition]) -> dict[str, object]:
     if not conditions:
         return {}
-    listed = {one.subject: list(one.values) if len(one.values) > 1 else one.values[0] for one in conditions}
-    return {"when": dict(sorted(listed.items()))}
+    return {"when": dict(sorted((one.subject, _values(one)) for one in conditions))}
+
+
+def _values(condition: Condition) -> object:
+    values = list(condition.values) if len(condition.values) > 1 else condition.values[0]
+    return {"not": values} if condition.is_negated else values
 
 
 def _drops(drops: Iterable[Drop]) -> list[str]:

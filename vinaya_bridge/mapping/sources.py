@@ -4,6 +4,7 @@ Paths into a line, resolved against the Log's record classes: what each step may
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 
@@ -27,11 +28,14 @@ class Step:
         shape: What it may be; where several classes are possible, what they have in common.
 
         certain: Whether the object before it always has this attribute.
+
+        by_key: Whether it is a key of a record instead, which a line may or may not have.
     """
 
     attribute: str
     shape: Shape
     certain: bool = True
+    by_key: bool = False
 
 
 @frozen
@@ -68,7 +72,7 @@ def resolve(kind: str, event: str, schema: int, path: str) -> ResolvedPath | Non
 
         schema: A header schema, 1 to 3.
 
-        path: ``$.a.b``; it enters objects, not lists or records.
+        path: ``$.a.b``; it enters objects, and records by a key that they may have, not lists.
 
     Returns:
         The way there; None where no line of this event has the path.
@@ -78,6 +82,13 @@ def resolve(kind: str, event: str, schema: int, path: str) -> ResolvedPath | Non
     classes: tuple[type[attrs.AttrsInstance], ...] = (FAMILIES[kind, event],)
     steps: list[Step] = []
     for key in path[2:].split("."):
+        if steps and steps[-1].shape.kind == "record":
+            value = _record_value(steps[-1].shape, key)
+            if value is None:
+                return None
+            steps.append(Step(key, value, certain=False, by_key=True))
+            classes = ()
+            continue
         name = attribute_name(key)
         owners = [cls for cls in classes if name in fields_of(cls)]
         if not owners:
@@ -88,6 +99,17 @@ def resolve(kind: str, event: str, schema: int, path: str) -> ResolvedPath | Non
         steps.append(Step(name, shape, certain=len(owners) == len(classes)))
         classes = shape.classes if shape.kind == "object" else ()
     return ResolvedPath(tuple(steps))
+
+
+def _record_value(record: Shape, key: str) -> Shape | None:
+    """What stands under a key of a record; None where it cannot have the key."""
+    if record.key is None or record.item is None:
+        return None
+    rule = record.key.rule
+    is_key = (
+        key in record.key.members if record.key.members else re.fullmatch(rule.pattern or ".*", key, re.ASCII)
+    )
+    return attrs.evolve(record.item, optional=True) if is_key else None
 
 
 def _common(shapes: list[Shape]) -> Shape:

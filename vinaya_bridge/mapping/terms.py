@@ -156,19 +156,26 @@ class Condition:
     Args:
         subject: A path, or an engine's question.
 
-        values: What it may equal; one is enough.
+        values: What it may equal; one is enough. Negated: what it must not equal, absence included.
 
         at: Where it stands.
+
+        is_negated: Whether it must equal none of them.
     """
 
     subject: str
     values: tuple[Scalar, ...]
     at: KeyPath
+    is_negated: bool = False
 
     @property
     def is_dynamic(self) -> bool:
         """Whether only the engine can decide it, at the time when the line is emitted."""
         return self.subject.startswith("@")
+
+    def admits(self, value: object) -> bool:
+        """Whether a value of the line meets it; None stands for one that is not there."""
+        return (value in self.values) is not self.is_negated
 
 
 def sources_of(term: Term) -> list[Source]:

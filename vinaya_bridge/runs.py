@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -315,6 +315,8 @@ class MainRun:
                 target: run if target == Run.MAIN else self._open_dispatch_for(entry)
                 for target in {emit.run for emit in entry.emits}
             }
+            for later in runs.values():
+                later.last_activity = run.last_activity
             self._write(entry, entry.emits, runs, appends)
         return appends
 
@@ -365,7 +367,7 @@ class MainRun:
 
     def finish(self) -> list[Append]:
         """Return the terminal events of all runs whose end was logged: no further line of them will come."""
-        return [append for run in self._held() for append in self._finish(run)]
+        return self._finish_all(lambda _: True)
 
     def finish_quiet(self, now: float, settle_seconds: float) -> list[Append]:
         """
@@ -376,12 +378,16 @@ class MainRun:
 
             settle_seconds: How long a run must have been quiet.
         """
-        return [
-            append
-            for run in self._held()
-            if now - run.last_activity >= settle_seconds
-            for append in self._finish(run)
-        ]
+        return self._finish_all(lambda run: now - run.last_activity >= settle_seconds)
+
+    def _finish_all(self, is_due: Callable[[_Run], bool]) -> list[Append]:
+        appends: list[Append] = []
+        while due := [
+            run for run in self._held() if is_due(run)
+        ]:  # what waited behind an end may hold another
+            for run in due:
+                appends.extend(self._finish(run))
+        return appends
 
     def held(self) -> list[Held]:
         """Return the ends that are held, and what waits behind them, so that a restart can go on with them."""

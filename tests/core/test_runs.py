@@ -182,6 +182,16 @@ def test_the_lines_of_a_process_that_exited_wait_until_it_is_certain_that_this_w
     ]
 
 
+def test_an_end_that_waited_behind_an_end_is_not_forgotten() -> None:
+    waited = outcome()
+    assert waited.process == driver_exited().process
+    assert told(loop_started(), dispatched(), driver_exited(), waited)[-3:] == [
+        ("main/e", "agent.completed"),
+        ("main", "run.finished"),
+        ("main/e", "run.finished"),
+    ]
+
+
 def test_a_loop_line_after_an_end_opens_the_next_sitting() -> None:
     assert told(loop_started(), driver_exited(), heartbeat("q"), gate(), driver_exited("q")) == [
         ("main", "run.started"),

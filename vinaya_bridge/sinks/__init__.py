@@ -107,10 +107,7 @@ def saved_checkpoint(output: Output) -> bytes | None:
     Args:
         output: The output directory.
     """
-    try:
-        spec = parse_sink(_named(output))
-    except ConfigurationError:
-        return None
+    spec = _named(output) or SinkSpec("runs")
     if spec.kind == "sqlite" and spec.file is not None:
         return saved_in_database(spec.file)
     if spec.kind == "-":
@@ -118,24 +115,24 @@ def saved_checkpoint(output: Output) -> bytes | None:
     return stored_checkpoint(output.state / JOURNAL)
 
 
-def _named(output: Output) -> str | None:
-    """The sink that an output was begun with, as far as it says."""
+def _named(output: Output) -> SinkSpec | None:
+    """The sink that an output was begun with; None where its state does not say, or says what is none."""
     try:
-        return (output.state / _NAMED).read_text(encoding="utf-8", errors="replace").strip() or None
-    except FileNotFoundError:
+        text = (output.state / _NAMED).read_text(encoding="utf-8", errors="replace").strip()
+        return parse_sink(text)
+    except (FileNotFoundError, ConfigurationError):
         return None
 
 
 def _claim(output: Output, spec: SinkSpec) -> None:
     named = _named(output)
     if named is None and output.runs.is_dir() and any(output.runs.iterdir()):
-        named = "runs"
-    if named is None:
-        write_atomically(output.state / _NAMED, f"{spec}\n".encode())
-    elif named != str(spec):
+        named = SinkSpec("runs")
+    if named is not None and named != spec:
         raise ConfigurationError(
             OTHER_SINK,
             f"it was begun with the sink {named}",
             place=str(output.root),
             remedy="give that sink, or another directory with -o",
         )
+    write_atomically(output.state / _NAMED, f"{spec}\n".encode())

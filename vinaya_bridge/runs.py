@@ -176,7 +176,7 @@ class MainRun:
             What to append, in order; None when the line is late: a run it belongs to has its terminal event.
         """
         emits = entry.emits if known is None else missing_emits(entry, known)
-        held = self._holder_of(entry)
+        held = self._holder_of(entry) if known is None else None  # what is half written is completed at once
         if held is not None:
             held.waiting.append(entry)
             held.last_activity = now

@@ -192,6 +192,17 @@ def test_an_end_that_waited_behind_an_end_is_not_forgotten() -> None:
     ]
 
 
+def test_a_half_written_line_does_not_wait_behind_an_end() -> None:
+    past = {"main/e": RunFacts(finished=False, first_instant_us=0, agent_started=False)}
+    main = MainRun("main", past)
+    main.take(loop_started())
+    main.take(driver_exited())
+    line = dispatched()
+    taken = main.take(line, Known(line.digest, {0: "main/e"}))
+    assert taken is not None
+    assert [(append.run_id, append.part) for append in taken] == [("main/e", 1)]
+
+
 def test_a_loop_line_after_an_end_opens_the_next_sitting() -> None:
     assert told(loop_started(), driver_exited(), heartbeat("q"), gate(), driver_exited("q")) == [
         ("main", "run.started"),

@@ -13,6 +13,7 @@ from vinaya_bridge.mapping.findings import Finding, Severity
 from vinaya_bridge.mapping.lint import lint
 from vinaya_bridge.mapping.load import SHIPPED, read_mapping, shipped_mapping
 from vinaya_bridge.mapping.reading import read_table
+from vinaya_bridge.mapping.render import render
 
 
 @frozen
@@ -209,3 +210,18 @@ def test_a_finding_is_said_as_an_editor_reads_it() -> None:
         "message": found.message,
         "remedy": "did you mean `when`?",
     }
+
+
+def test_an_overlay_s_lookup_replaces_the_one_that_the_base_s_rules_use(tmp_path: Path) -> None:
+    overlay = tmp_path / "overlay.toml"
+    lookup = 'format = 1\n[lookup.journal_outcome]\nmerged_ready = "completed"\nstopped = "{}"\n'
+    overlay.write_text(lookup.format("failed"), encoding="utf-8")
+    shown = render(load_mapping("core", [overlay]).table)
+    assert (
+        'payload.outcome = { lookup = "$.result", in = { merged_ready = "completed", stopped = "failed" } }'
+        in shown
+    )
+    overlay.write_text(lookup.format("halted"), encoding="utf-8")
+    with pytest.raises(ConfigurationError) as raised:
+        load_mapping("core", [overlay])
+    assert (raised.value.code.id, raised.value.place) == ("VB220", f"{overlay}:4:11")

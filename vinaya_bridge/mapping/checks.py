@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from vinaya_bridge.errors import Code
 from vinaya_bridge.log.shapes import Shape, paths, schemas_of
 from vinaya_bridge.mapping import codes
 from vinaya_bridge.mapping.findings import Finding, KeyPath, Severity
 from vinaya_bridge.mapping.sources import ResolvedPath, resolve
-from vinaya_bridge.mapping.table import Document, Rule
+from vinaya_bridge.mapping.table import Document, LookupTable, Rule
 from vinaya_bridge.mapping.terms import Condition, Scalar
 
 
@@ -20,10 +20,13 @@ class RuleChecks:
 
     Args:
         rule: A rule of an event that exists.
+
+        lookups: The named lookups of its table, which may stand in another file.
     """
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, lookups: Mapping[str, LookupTable]) -> None:
         self.rule = rule
+        self._lookups = lookups
         self.schemas: Sequence[int] = schemas_of(rule.kind, rule.event)
         self.findings: list[Finding] = []
 
@@ -36,16 +39,20 @@ class RuleChecks:
         *,
         key: bool = False,
         severity: Severity = Severity.ERROR,
-        document: Document | None = None,
     ) -> None:
         """Note a finding, at a value or (with ``key``) at its key."""
-        where = document or self.rule.document
+        where = self._document_of(at)
         place = where.place_of_key(at) if key else where.place_of_value(at)
         self.findings.append(Finding(code, place, message, remedy, self.rule.name, severity))
 
     def warn(self, code: Code, at: KeyPath, message: str, remedy: str, *, key: bool = False) -> None:
         """Note a finding that cannot make a wrong event."""
         self.fault(code, at, message, remedy, key=key, severity=Severity.WARNING)
+
+    def _document_of(self, at: KeyPath) -> Document:
+        """The file that a place is in: that of the rule, save for the entries of a lookup with a name."""
+        name = str(at[1]) if at[0] == "lookup" else ""
+        return self._lookups[name].document if name in self._lookups else self.rule.document
 
     def resolved(self, path: str) -> dict[int, ResolvedPath]:
         """Where a path leads, by the schemas that have it."""

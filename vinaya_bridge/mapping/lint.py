@@ -88,6 +88,8 @@ def _not_covered(table: Table, misspelt: Sequence[EventName], broken: Collection
     }
     names = [f"{kind}.{event}" for kind, event in LOG_EVENTS if (kind, event) not in table.rules]
     missing = [name for name in names if f"did you mean `{name}`?" not in meant]
+    if not missing:
+        return
     place = document.place_of_key(("rule",))
     if len(missing) > len(LOG_EVENTS) // 2:
         message = f"{len(missing)} of the {len(LOG_EVENTS)} events have no rule"
@@ -115,7 +117,7 @@ def _no_such_drop(drop: Drop, document: Document, known: Collection[str]) -> Fin
 
 
 def _check_rule(table: Table, rule: Rule, *, is_whole: bool) -> list[Finding]:
-    checks = RuleChecks(rule)
+    checks = RuleChecks(rule, table.lookups)
     _check_families(checks)
     _check_unknown(checks)
     for drop in rule.drop:

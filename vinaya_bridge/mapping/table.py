@@ -10,7 +10,16 @@ from attrs import evolve, field, frozen
 
 from vinaya_bridge.mapping.findings import KeyPath, Place
 from vinaya_bridge.mapping.positions import Positions, find_positions
-from vinaya_bridge.mapping.terms import Condition, Constant, Entry, Group, Source, Template, Term
+from vinaya_bridge.mapping.terms import (
+    Condition,
+    Constant,
+    Entry,
+    Group,
+    Source,
+    Template,
+    Term,
+    with_lookups,
+)
 
 FORMAT_VERSION = 1
 """The version of the mapping language that this package reads."""
@@ -226,14 +235,26 @@ class Table:
         merged = self
         for over in overlays:
             named = {drop.path for drop, _ in over.drop}
+            entries = {name: lookup.entries for name, lookup in over.lookups.items()}
+            rules = {name: _with_lookups(rule, entries) for name, rule in merged.rules.items()}
             merged = evolve(
                 merged,
-                rules=MappingProxyType({**merged.rules, **over.rules}),
+                rules=MappingProxyType({**rules, **over.rules}),
                 lookups=MappingProxyType({**merged.lookups, **over.lookups}),
                 drop=(*(one for one in merged.drop if one[0].path not in named), *over.drop),
                 documents=(*merged.documents, *over.documents),
             )
         return merged
+
+
+def _with_lookups(rule: Rule, entries: Mapping[str, tuple[Entry, ...]]) -> Rule:
+    if not entries:
+        return rule
+    emits = []
+    for emit in rule.emits:
+        fields = tuple((name, with_lookups(term, entries)) for name, term in emit.payload.fields)
+        emits.append(evolve(emit, payload=evolve(emit.payload, fields=fields)))
+    return evolve(rule, emits=tuple(emits))
 
 
 def leaf_fields(group: Group, prefix: str = "") -> list[tuple[str, Term]]:

@@ -6,7 +6,9 @@ A path is written as in the table, from ``$``: ``$.meta.run_id``.
 
 from __future__ import annotations
 
-from attrs import frozen
+from collections.abc import Mapping
+
+from attrs import evolve, frozen
 
 from vinaya_bridge.mapping.findings import KeyPath
 
@@ -176,6 +178,29 @@ class Condition:
     def admits(self, value: object) -> bool:
         """Whether a value of the line meets it; None stands for one that is not there."""
         return (value in self.values) is not self.is_negated
+
+
+def with_lookups(term: Term, lookups: Mapping[str, tuple[Entry, ...]]) -> Term:
+    """
+    A term whose named lookups have other entries.
+
+    Args:
+        term: A word of the language.
+
+        lookups: Name to entries; a lookup that is not in it stays as it is.
+
+    Returns:
+        The term.
+    """
+    match term:
+        case Lookup(table=str(name)) if name in lookups:
+            return evolve(term, entries=lookups[name])
+        case FirstOf():
+            return evolve(term, alternatives=tuple(with_lookups(one, lookups) for one in term.alternatives))
+        case Group():
+            return evolve(term, fields=tuple((name, with_lookups(one, lookups)) for name, one in term.fields))
+        case _:
+            return term
 
 
 def sources_of(term: Term) -> list[Source]:

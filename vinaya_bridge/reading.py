@@ -61,10 +61,26 @@ def read_pieces(reader: Reader, line: Line) -> Iterator[Piece]:
 
         line: The line.
 
-    Yields:
+    Returns:
         Its pieces, at least one. Of a line inside a wrapper, each has the bytes and the place of the wrapper.
     """
-    verdict = reader.read(line.record)
+    return split_verdict(reader, line, reader.read(line.record))
+
+
+def split_verdict(reader: Reader, line: Line, verdict: Verdict) -> Iterator[Piece]:
+    """
+    Take a physical line apart that was read as one record.
+
+    Args:
+        reader: Reads a record.
+
+        line: The line.
+
+        verdict: What the reader made of the whole of it.
+
+    Yields:
+        Its pieces, as `read_pieces`.
+    """
     if type(verdict) is EventLine or not _is_unreadable(verdict):
         yield Piece(verdict, line.raw, line.offset)
         return

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 from attrs import frozen
 
 from vinaya_bridge.entry import Act, Entry, Opening, Place
 from vinaya_bridge.ledger import Term
 from vinaya_bridge.lines import PhysicalLine
-from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion
+from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion, Verdict
 from vinaya_bridge.log.codes import OVER_BOUND, UNSAFE_INTEGER
+from vinaya_bridge.log.headers import HeaderFacts
 from vinaya_bridge.log.identity import content_of
 from vinaya_bridge.mapping import CompiledMapping
+from vinaya_bridge.mapping.compile import Drafter
 from vinaya_bridge.mapping.emit import Emit, OverBound, with_origin
 from vinaya_bridge.naming import dispatch_run_id, escape, main_run_id
-from vinaya_bridge.reading import read_pieces
+from vinaya_bridge.reading import split_verdict
 from vinaya_bridge.relay import REFUSED_TYPE, UNKNOWN_VERSION_TYPE, Refusal, line_digest
 
 SELF_TEST_OPERATION = "log.selftest"
 """Vinaya Log reference, Reading rules: Self-test."""
 
+_REMEMBERED_HEADERS = 4096
 _MAX_SAFE_SEQ = 2**53 - 1
 _LOOP_ENDS = {
     "cancelled": Act.CANCELLED,
@@ -81,6 +85,16 @@ class Scanned(NamedTuple):
     is_whole: bool = True
 
 
+class _Kind(NamedTuple):
+    """What all lines of one kind and event have in common; `asks`: the act depends on the line too."""
+
+    name: str
+    act: Act
+    asks: bool
+    in_loop: bool
+    drafts: Drafter
+
+
 @frozen
 class ScanOptions:
     """
@@ -98,7 +112,7 @@ class ScanOptions:
 
 class Scanner:
     """
-    Reads lines and maps them; keeps nothing between lines.
+    Reads lines and maps them; what it remembers between lines is only there to save time.
 
     Args:
         reader: Reads a line.
@@ -110,10 +124,11 @@ class Scanner:
 
     def __init__(self, reader: Reader, mapping: CompiledMapping, options: ScanOptions) -> None:
         self._reader = reader
-        self._drafts = mapping.drafts
-        self._unmapped = mapping.unmapped
+        self._mapping = mapping
         self._options = options
         self._whole_lines = options.whole_lines
+        self._kinds: dict[type, _Kind] = {}
+        self._headers: dict[tuple[HeaderFacts, str, float | None, bool], tuple[str, Opening]] = {}
 
     def scan(self, line: PhysicalLine, file: int) -> Iterator[Scanned | Aside]:
         """
@@ -124,15 +139,31 @@ class Scanner:
 
             file: Index of its file.
 
-        Yields:
+        Returns:
             What became of each of its pieces; nearly always there is one.
         """
-        for verdict, raw, offset in read_pieces(self._reader, line):
+        return self.pieces(self._reader.read(line.record), line, file)
+
+    def pieces(self, verdict: Verdict, line: PhysicalLine, file: int) -> Iterator[Scanned | Aside]:
+        """
+        Take apart a physical line that was read as one.
+
+        Args:
+            verdict: What the reader made of the whole of it.
+
+            line: The line.
+
+            file: Index of its file.
+
+        Yields:
+            As `scan`.
+        """
+        for found, raw, offset in split_verdict(self._reader, line, verdict):
             place = Place(file, line.number, offset, len(raw))
-            if isinstance(verdict, EventLine):
-                yield self._event(verdict, place, raw)
+            if isinstance(found, EventLine):
+                yield self._whole(found, place, raw)
             else:
-                yield self._aside(verdict, place, raw)
+                yield self._aside(found, place, raw)
 
     def _aside(self, verdict: Blank | UnknownVersion | Refused | None, place: Place, raw: bytes) -> Aside:
         if verdict is None:
@@ -182,15 +213,31 @@ class Scanner:
         )
         return Aside(Term.REFUSED, place, raw, code, path, reason, refusal)
 
-    def _event(self, line: EventLine, place: Place, raw: bytes) -> Scanned | Aside:
+    def event(self, line: EventLine, place: Place, raw: bytes) -> Entry | Aside:
+        """
+        Map an event line: the way of a hot loop, for lines that need not be carried whole.
+
+        Args:
+            line: The line as the reader read it.
+
+            place: Where it lies.
+
+            raw: Its bytes.
+
+        Returns:
+            What placing it needs; or why it is refused all the same.
+        """
         record = line.record
-        main_run = main_run_id(line.main_run)
-        name = f"{line.kind}.{line.event}"
-        act, effect = self._act(line), ""
-        if act in _DISPATCH_ACTS:
+        kind = self._kinds.get(record.__class__) or self._learn(line)
+        act, effect = kind.act, ""
+        if kind.asks:
+            act = self._act(line)
+        main_run, opening = self._header(line, in_loop=kind.in_loop)
+        if act == Act.DISPATCHED or act == Act.DISPATCH_ENDED:  # noqa: PLR1714 - a tuple costs more
             effect = escape(record.effect_id)
-        emits: list[Emit] = []
-        if record.meta.seq > _MAX_SAFE_SEQ:
+            opening = _dispatch_opening(record, opening)
+        seq = record.meta.seq
+        if seq > _MAX_SAFE_SEQ:
             return self._refused(
                 raw,
                 place,
@@ -198,35 +245,50 @@ class Scanner:
                 "$.meta.seq",
                 "a whole number beyond 2^53-1 cannot be carried",
                 source_run=main_run,
-                source_type=name,
+                source_type=kind.name,
             )
-        if act < Act.UNMAPPED:
-            drafts = self._drafts(line)
-            if isinstance(drafts, OverBound):
-                run = dispatch_run_id(main_run, effect, 1) if act in _DISPATCH_ACTS else main_run
-                return _over_bound(drafts, raw, place, run, name, record.meta.seq)
-            emits = drafts
-        is_whole = True
-        if self._whole_lines and act < Act.UNMAPPED:
-            carrying = _carrying(emits, line, main_run)
-            is_whole = carrying is not None
-            emits = emits if carrying is None else carrying
-        entry = Entry(
+        emits: list[Emit] | OverBound = kind.drafts(line) if act < Act.UNMAPPED else []
+        if isinstance(emits, OverBound):
+            run = dispatch_run_id(main_run, effect, 1) if act in _DISPATCH_ACTS else main_run
+            return _over_bound(emits, raw, place, run, kind.name, seq)
+        return Entry(
             line.identity,
             line.digest,
             main_run,
-            line.process,
-            record.meta.seq,
+            line.header.process,
+            seq,
             line.instant_us,
             record.meta.ts,
-            name,
+            kind.name,
             act,
             effect,
-            _opening(line),
+            opening,
             emits,
             place,
         )
-        return Scanned(entry, line, raw, is_whole)
+
+    def _whole(self, line: EventLine, place: Place, raw: bytes) -> Scanned | Aside:
+        """Map an event line; where that is asked for, let an event carry it whole."""
+        entry = self.event(line, place, raw)
+        if isinstance(entry, Aside):
+            return entry
+        if not self._whole_lines or entry.act >= Act.UNMAPPED:
+            return Scanned(entry, line, raw)
+        carrying = _carrying(entry.emits, line, entry.main_run)
+        if carrying is None:
+            return Scanned(entry, line, raw, is_whole=False)
+        return Scanned(msgspec.structs.replace(entry, emits=carrying), line, raw)
+
+    def _learn(self, line: EventLine) -> _Kind:
+        """What all lines of a record class have in common; remembered where the class has one schema."""
+        kind, event = line.kind, line.event
+        asks = kind == "operation" or (kind == "dev_review_loop" and event == "driver_exited")
+        found = _Kind(
+            f"{kind}.{event}", self._act(line), asks, kind == "dev_review_loop", self._mapping.drafter(line)
+        )
+        if isinstance(line.record, msgspec.Struct):
+            self._kinds[line.record.__class__] = found
+        return found
 
     def _act(self, line: EventLine) -> Act:
         kind, event = line.kind, line.event
@@ -236,7 +298,7 @@ class Scanner:
             and not self._options.include_selftest
         ):
             return Act.SELF_TEST
-        if self._unmapped(kind, event) is not None:
+        if self._mapping.unmapped(kind, event) is not None:
             return Act.UNMAPPED
         if kind == "dev_review_loop":
             if event == "driver_exited" and line.record.reason == "reexec":
@@ -245,6 +307,18 @@ class Scanner:
         if kind == "dispatch":
             return Act.DISPATCHED if event == "dispatched" else Act.DISPATCH_ENDED
         return Act.OTHER
+
+    def _header(self, line: EventLine, *, in_loop: bool) -> tuple[str, Opening]:
+        """The main run's id, and what a start implied by the line would say."""
+        subject = line.record.subject
+        key = (line.header, subject.role, subject.issue, in_loop)
+        found = self._headers.get(key)
+        if found is None:
+            if len(self._headers) >= _REMEMBERED_HEADERS:
+                self._headers.clear()
+            found = (main_run_id(line.main_run), _opening(line, in_loop=in_loop))
+            self._headers[key] = found
+        return found
 
 
 def _carrying(emits: list[Emit], line: EventLine, main_run: str) -> list[Emit] | None:
@@ -277,7 +351,7 @@ def _name(kind: str | None, event: str | None) -> str | None:
     return None if kind is None or event is None else f"{kind}.{event}"
 
 
-def _opening(line: EventLine) -> Opening:
+def _opening(line: EventLine, *, in_loop: bool) -> Opening:
     """What a start implied by this line would say (design, section 4: Start)."""
     record = line.record
     meta = record.meta
@@ -285,14 +359,22 @@ def _opening(line: EventLine) -> Opening:
     work = getattr(meta, "work", None)
     issue = record.subject.issue
     work_order = (None if work is None else work.ref) or (None if issue is None else str(int(issue)))
-    runtime = getattr(meta, "runtime", None)
-    is_dispatch = line.kind == "dispatch"
-    in_loop = line.kind == "dev_review_loop" or meta.host == "loop" or line.main_run != meta.run_id
     return Opening(
-        "loop" if in_loop else "session",
-        record.target_role if is_dispatch else (actor_id or record.subject.role),
-        (runtime or "vinaya") if is_dispatch else "vinaya",
+        "loop" if in_loop or meta.host == "loop" or line.main_run != meta.run_id else "session",
+        actor_id or record.subject.role,
+        "vinaya",
         meta.repo,
         work_order,
-        record.model if is_dispatch else None,
+    )
+
+
+def _dispatch_opening(record: Any, opening: Opening) -> Opening:
+    """The same for the run of a dispatch."""
+    return Opening(
+        opening.kind,
+        record.target_role,
+        getattr(record.meta, "runtime", None) or "vinaya",
+        opening.repository,
+        opening.work_order,
+        record.model,
     )

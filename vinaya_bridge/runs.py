@@ -13,6 +13,7 @@ from vinaya_bridge.entry import END_ACTS, Act, Entry
 from vinaya_bridge.mapping.emit import Emit, Fill, Only, Run, fill_payload
 from vinaya_bridge.naming import dispatch_run_id, sitting_run_id, split_run_id
 
+_OF_ITS_LINE = frozenset({"part", "line", "redacted", "unknown"})
 _NO_TIME = "the time of the run's first line or of this one cannot be read"
 
 
@@ -348,7 +349,7 @@ class MainRun:
     def _implied_start(self, entry: Entry, run: _Run, target: int) -> Append:
         opening = entry.opening
         block = orjson.loads(entry.emits[0].payload)["vinaya"]
-        kept = {key: value for key, value in block.items() if key not in {"part", "line", "unknown"}}
+        kept = {key: value for key, value in block.items() if key not in _OF_ITS_LINE}
         fields = {
             "kind": "subagent" if target == Run.DISPATCH else opening.kind,
             "actor": opening.actor,

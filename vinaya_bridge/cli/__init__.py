@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tail": ("vinaya_bridge.cli.tail", "Follow logs that are being written."),
     "check": ("vinaya_bridge.cli.check", "Say what is wrong with the lines of log files."),
     "verify": ("vinaya_bridge.cli.verify", "Prove that an output is whole."),
+    "restore": ("vinaya_bridge.cli.restore", "Give the log back from an output that keeps it whole."),
     "usage": ("vinaya_bridge.cli.usage", "Add up token use by the Log's own rules."),
     "status": ("vinaya_bridge.cli.status", "Say which loops run, are done, or went quiet."),
     "mapping": ("vinaya_bridge.cli.mapping", "Check, show, compare and test mappings."),
@@ -45,6 +46,14 @@ class LazyGroup(click.Group):
         command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
         assert isinstance(command, click.Command)  # noqa: S101 - a fault of ours, not a user's
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; where whoever read its output is gone, end quietly (click would exit with 1)."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of commands without importing any."""
@@ -80,7 +89,4 @@ def main() -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nstopped; the same command goes on where this one was", err=True)
         sys.exit(_INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     sys.exit(result if isinstance(result, int) else 0)

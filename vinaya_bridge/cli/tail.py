@@ -67,6 +67,13 @@ _STATUS_WIDTH = 100
     type=click.Choice(["start", "now"]),
     help="Whether a first start reads what is there already.",
 )
+@click.option(
+    "--origin",
+    default="ids",
+    show_default=True,
+    type=click.Choice(["ids", "full"]),
+    help="Whether events name their line or carry it whole, so that the log can be restored.",
+)
 @click.option("--include-selftest", is_flag=True, help="Convert the producer's own self-test lines too.")
 @click.option("--json", "as_json", is_flag=True, help="Tell what happens as JSON lines.")
 @click.option(
@@ -81,6 +88,7 @@ def tail(
     poll_ms: int,
     settle_seconds: float,
     start: Literal["start", "now"],
+    origin: Literal["ids", "full"],
     status_of: Path | None,
     *,
     once: bool,
@@ -106,6 +114,7 @@ def tail(
         sink=sink,
         settle_seconds=settle_seconds,
         start=start,
+        origin=origin,
         include_selftest=include_selftest,
         command=sys.argv[1:],
     ) as following:

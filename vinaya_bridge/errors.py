@@ -26,6 +26,19 @@ class Code:
     page: str
 
 
+TRACEBACK_VARIABLE = "VINAYA_BRIDGE_TRACEBACK"
+"""The environment variable that shows a fault of this tool whole."""
+
+INTERNAL_FAULT = Code(
+    "VB900",
+    "a fault of this tool",
+    "Something happened that this tool did not foresee. Nothing of yours is at fault, and what was written is "
+    f"whole: the next call goes on from there. Run the same command with {TRACEBACK_VARIABLE}=1 and report what it "
+    "prints; it can hold words of your log, so look before you send it.",
+)
+CODES = (INTERNAL_FAULT,)
+
+
 class BridgeError(Exception):
     """
     The root of the errors that this package raises for a caller to act on.

@@ -9,7 +9,14 @@ from typing import NoReturn
 
 import click
 
-from vinaya_bridge.errors import BridgeError, ConfigurationError, InputError, SinkError
+from vinaya_bridge.errors import (
+    INTERNAL_FAULT,
+    TRACEBACK_VARIABLE,
+    BridgeError,
+    ConfigurationError,
+    InputError,
+    SinkError,
+)
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "convert": ("vinaya_bridge.cli.convert", "Convert log directories into runs."),
@@ -30,6 +37,7 @@ EXIT_CODES: tuple[tuple[type[BridgeError], int], ...] = (
     (SinkError, 3),
 )
 _INTERRUPTED = 130
+_INTERNAL = 70
 
 
 class LazyGroup(click.Group):
@@ -89,4 +97,15 @@ def main() -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nstopped; the same command goes on where this one was", err=True)
         sys.exit(_INTERRUPTED)
+    except Exception as fault:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        name = type(fault).__name__
+        click.echo(
+            f"{INTERNAL_FAULT.id} a fault of this tool ({name}); what was written stays whole", err=True
+        )
+        click.echo(
+            f"  try: the same command with {TRACEBACK_VARIABLE}=1, and report what it prints", err=True
+        )
+        sys.exit(_INTERNAL)
     sys.exit(result if isinstance(result, int) else 0)

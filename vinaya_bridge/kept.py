@@ -6,11 +6,14 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
 import orjson
 from attrs import asdict, evolve, frozen
+
+from vinaya_bridge.output import writing
 
 INDEX_NAME = "index.jsonl"
 _FILES = {
@@ -92,6 +95,9 @@ class KeptStore:
 
     Args:
         folder: ``OUT/kept``; made when the first line is added.
+
+    Raises:
+        SinkError: What is there cannot be read or mended.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -100,8 +106,9 @@ class KeptStore:
         self._ends: dict[str, int] = {}
         self._known: set[bytes] = set()
         self._counts: Counter[str] = Counter()
-        if folder.is_dir():
-            self._mend()
+        with writing(folder):
+            if folder.is_dir():
+                self._mend()
 
     def _mend(self) -> None:
         names = {*_FILES.values(), _ORIGIN_FILE}
@@ -205,25 +212,43 @@ class KeptStore:
         return dict(self._counts)
 
     def _write(self, name: str, data: bytes) -> None:
-        stream = self._streams.get(name)
-        if stream is None:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self._folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            stream = self._streams[name] = os.fdopen(descriptor, "ab", buffering=1 << 16)
-        stream.write(data)
+        path = self._folder / name
+        with writing(path):
+            stream = self._streams.get(name)
+            if stream is None:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                stream = self._streams[name] = os.fdopen(descriptor, "ab", buffering=1 << 16)
+            stream.write(data)
         self._ends[name] = self._ends.get(name, 0) + len(data)
 
     def sync(self) -> None:
-        """Make what was added durable, the bytes before the index that names them."""
-        for name in sorted(self._streams, key=lambda name: name == INDEX_NAME):
-            self._streams[name].flush()
-            os.fdatasync(self._streams[name].fileno())
+        """
+        Make what was added durable, the bytes before the index that names them.
+
+        Raises:
+            SinkError: They could not be written; `add` raises it too.
+        """
+        for name, stream in self._bytes_first():
+            with writing(self._folder / name):
+                stream.flush()
+                os.fdatasync(stream.fileno())
 
     def close(self) -> None:
-        """Write out and close the files."""
-        for name in sorted(self._streams, key=lambda name: name == INDEX_NAME):
-            self._streams[name].close()
+        """
+        Write out and close the files.
+
+        Raises:
+            SinkError: Something could not be written out; all files are closed nevertheless.
+        """
+        with ExitStack() as closing:
+            for name, stream in reversed(self._bytes_first()):
+                closing.enter_context(writing(self._folder / name))
+                closing.callback(stream.close)
         self._streams.clear()
+
+    def _bytes_first(self) -> list[tuple[str, BinaryIO]]:
+        return sorted(self._streams.items(), key=lambda item: item[0] == INDEX_NAME)
 
 
 def kept_rows(folder: Path) -> Iterator[KeptRow]:
@@ -235,6 +260,33 @@ def kept_rows(folder: Path) -> Iterator[KeptRow]:
     """
     for row, _ in _rows_with_end(folder / INDEX_NAME):
         yield row
+
+
+def kept_rows_at(folder: Path) -> Iterator[tuple[int, KeptRow]]:
+    """
+    Yield the rows of a folder of kept lines, each with where it stands in the index, in bytes.
+
+    Args:
+        folder: ``OUT/kept``; it need not exist.
+    """
+    start = 0
+    for row, end in _rows_with_end(folder / INDEX_NAME):
+        yield start, row
+        start = end
+
+
+def kept_row_at(folder: Path, at: int) -> KeptRow:
+    """
+    Return one row.
+
+    Args:
+        folder: ``OUT/kept``.
+
+        at: Where it stands in the index, as `kept_rows_at` says it.
+    """
+    with (folder / INDEX_NAME).open("rb") as stream:
+        stream.seek(at)
+        return KeptRow(**orjson.loads(stream.readline()))
 
 
 def kept_bytes(folder: Path, row: KeptRow) -> bytes:

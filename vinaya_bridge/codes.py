@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vinaya_bridge import errors, files, gaps, output, restore, sinks, verify
+from vinaya_bridge import errors, files, gaps, output, replay, restore, sinks, verify
 from vinaya_bridge.errors import Code
 from vinaya_bridge.log import codes as line_codes
 from vinaya_bridge.mapping import codes as mapping_codes
@@ -16,6 +16,7 @@ ALL_CODES: tuple[Code, ...] = tuple(
             *gaps.CODES,
             *output.CODES,
             *sinks.CODES,
+            *replay.CODES,
             *restore.CODES,
             *verify.CODES,
             *errors.CODES,

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from vinaya_bridge.files import Bucket, parse_name
-from vinaya_bridge.kept import ORIGIN, KeptRow, kept_bytes, kept_rows
+from vinaya_bridge.kept import REPLAYED, KeptRow, kept_bytes, kept_rows
 from vinaya_bridge.ledger import Term
 from vinaya_bridge.lines import PhysicalLine, unwrap_rejected
 from vinaya_bridge.log import EventLine, Reader
 from vinaya_bridge.reading import read_pieces
-
-WHOLE: Final = frozenset({ORIGIN, Term.UNMAPPED.value, Term.SELF_TEST.value})
-"""Why event lines are kept with ``--origin full``."""
 
 
 class KeptEvent(NamedTuple):
@@ -34,7 +31,7 @@ class KeptEvent(NamedTuple):
     record: bytes
 
 
-def kept_events(folder: Path, reader: Reader, whys: Collection[str]) -> Iterator[KeptEvent]:
+def kept_events(folder: Path, reader: Reader) -> Iterator[KeptEvent]:
     """
     Read kept lines again and give those that are events.
 
@@ -43,13 +40,11 @@ def kept_events(folder: Path, reader: Reader, whys: Collection[str]) -> Iterator
 
         reader: Reads a line.
 
-        whys: The reasons of the rows to read.
-
     Yields:
         The events, in the order in which they were kept.
     """
     for row in kept_rows(folder):
-        if row.why in whys:
+        if row.why != REPLAYED:
             for piece in read_pieces(reader, kept_line(folder, row)):
                 if isinstance(piece.verdict, EventLine):
                     yield KeptEvent(row, piece.verdict, piece.raw)

@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 import msgspec
 import orjson
-from attrs import define, field, frozen
+from attrs import define, field
 
 from vinaya_bridge.entry import END_ACTS, Act, Entry
+from vinaya_bridge.known import Known, RunFacts, missing_emits
 from vinaya_bridge.mapping.emit import Emit, Fill, Only, Run, fill_payload
 from vinaya_bridge.naming import dispatch_run_id, sitting_run_id, split_run_id
+
+__all__ = ["Append", "Held", "Known", "MainRun", "RunFacts", "missing_emits"]
 
 _OF_ITS_LINE = frozenset({"part", "line", "redacted", "unknown"})
 _NO_TIME = "the time of the run's first line or of this one cannot be read"
@@ -44,42 +47,6 @@ class Append(NamedTuple):
     identity: str | None
     part: int | None
     digest: str
-
-
-@frozen
-class RunFacts:
-    """
-    What placing needs to know of a run that the output already holds.
-
-    Args:
-        finished: Whether it has its terminal event.
-
-        first_instant_us: The time of its first line in microseconds since 1970, or None where it cannot be read.
-
-        agent_started: Whether it holds an ``agent.started``.
-    """
-
-    finished: bool
-    first_instant_us: int | None
-    agent_started: bool
-
-
-@frozen
-class Known:
-    """
-    What the output already holds of a line.
-
-    Args:
-        digest: Of the content that stays under this identity.
-
-        parts: Number of each of the line's events that are there, with the run that has it.
-
-        closed: Those of these runs that have their terminal event.
-    """
-
-    digest: str
-    parts: Mapping[int, str]
-    closed: frozenset[str] = frozenset()
 
 
 class Held(msgspec.Struct, frozen=True, array_like=True):
@@ -130,10 +97,15 @@ class MainRun:
         main_run: Run id of the first sitting.
 
         past: What the output already holds: each of this main run's run ids and its facts.
+
+        reopens: Whether a line for a run that has its terminal event opens the next one, and is not late.
     """
 
-    def __init__(self, main_run: str, past: Mapping[str, RunFacts] | None = None) -> None:
+    def __init__(
+        self, main_run: str, past: Mapping[str, RunFacts] | None = None, *, reopens: bool = False
+    ) -> None:
         self.main_run = main_run
+        self._reopens = reopens
         self._sittings: list[_Run] = []
         self._dispatches: dict[str, list[_Run]] = {}
         for run_id, facts in sorted((past or {}).items(), key=lambda item: split_run_id(item[0])[2]):
@@ -194,7 +166,10 @@ class MainRun:
         return appends
 
     def _run_for(self, entry: Entry, target: int, appends: list[Append]) -> _Run:
-        return self._sitting_for(entry, appends) if target == Run.MAIN else self._dispatch_for(entry)
+        run = self._sitting_for(entry, appends) if target == Run.MAIN else self._dispatch_for(entry)
+        if not (run.finished and self._reopens):
+            return run
+        return self._open_sitting() if target == Run.MAIN else self._open_dispatch(entry)
 
     def _holding(self, entry: Entry, target: int, known: Known | None) -> _Run | None:
         """The run in which earlier parts of a half-written line already lie, if any."""
@@ -423,35 +398,3 @@ class MainRun:
                 appends.append(self._event(chosen, emit, run))
                 run.finished = True
         return appends
-
-
-_EITHER = (
-    frozenset({Only.STARTS_RUN, Only.NOT_STARTS_RUN}),
-    frozenset({Only.ENDS_RUN, Only.NOT_ENDS_RUN}),
-)
-
-
-def missing_emits(entry: Entry, known: Known) -> list[Emit]:
-    """
-    Return the line's events that the output still lacks.
-
-    Of two forms that exclude each other one is enough; an event that depends on the agent having started is not missed
-    when a later one of the line is there; and a run that is closed misses no end: another line was it.
-
-    Args:
-        entry: The line.
-
-        known: What the output holds of it.
-    """
-    present = {emit.only for emit in entry.emits if emit.part in known.parts}
-    last = max(known.parts, default=-1)
-    missing = []
-    for emit in entry.emits:
-        if emit.part in known.parts or any(emit.only in pair and present & pair for pair in _EITHER):
-            continue
-        if emit.only in {Only.AGENT_STARTED, Only.NOT_AGENT_STARTED} and emit.part < last:
-            continue
-        if emit.only in {Only.ENDS_RUN, Only.NOT_ENDS_RUN} and known.closed:
-            continue
-        missing.append(emit)
-    return missing

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define, evolve, frozen
 
 from ethogram import EthogramError, canonical_payload, parse_event_text, serialise_event, validate
 from ethogram.rundir import run_directory_name
@@ -20,13 +20,12 @@ from vinaya_bridge.ledger import JsonValue, Term, balances
 from vinaya_bridge.lines import read_lines
 from vinaya_bridge.log import Reader
 from vinaya_bridge.log.identity import DIGEST_LENGTH
-from vinaya_bridge.mapping import CompiledMapping, load_mapping
+from vinaya_bridge.made_by import mapping_of, scan_options_of
 from vinaya_bridge.naming import RELAY_RUN
 from vinaya_bridge.output import Output
-from vinaya_bridge.report import keeps_lines_whole
-from vinaya_bridge.reread import WHOLE, kept_events
+from vinaya_bridge.reread import kept_events
 from vinaya_bridge.runs import Known, missing_emits
-from vinaya_bridge.scan import Aside, Scanner, ScanOptions
+from vinaya_bridge.scan import Aside, Scanner
 
 BROKEN_RUN = Code(
     "VB411",
@@ -334,13 +333,10 @@ class _Proof:
     ) -> Counter[str]:
         """Read the log again and hold each line against the output."""
         report = self._output.read_report()
-        bridge = (report or {}).get("bridge")
-        made_by = bridge if isinstance(bridge, dict) else {}
-        compiled = _mapping_of(made_by, mapping)
-        options = ScanOptions(include_selftest=bool(made_by.get("include_selftest")))
-        scanner = Scanner(reader, compiled, options)
-        if keeps_lines_whole(report):
-            kept = kept_events(self._output.kept, reader, WHOLE)
+        options = scan_options_of(report)
+        scanner = Scanner(reader, mapping_of(report, mapping), evolve(options, whole_lines=False))
+        if options.whole_lines:
+            kept = kept_events(self._output.kept, reader)
             self._kept_whole = {(event.line.identity, event.line.digest) for event in kept}
         lines: Counter[str] = Counter()
         for index, file in enumerate(discover(inputs, exclude=self._output.root).files):
@@ -411,13 +407,3 @@ def _print(event_type: str, captured_at: str | None, payload: bytes) -> bytes:
 def _numbers(terms: dict[str, JsonValue]) -> dict[str, int]:
     names = ["read", *(term.value for term in Term)]
     return {name: value if isinstance(value := terms.get(name), int) else -1 for name in names}
-
-
-def _mapping_of(made_by: dict[str, JsonValue], mapping: str | Path | None) -> CompiledMapping:
-    named = made_by.get("mapping")
-    name = named.get("name") if isinstance(named, dict) else None
-    overlays = made_by.get("overlays")
-    return load_mapping(
-        mapping or (name if isinstance(name, str) else "core"),
-        overlays=[Path(str(each)) for each in overlays] if isinstance(overlays, list) else [],
-    )

@@ -24,6 +24,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("vinaya_bridge.cli.check", "Say what is wrong with the lines of log files."),
     "verify": ("vinaya_bridge.cli.verify", "Prove that an output is whole."),
     "restore": ("vinaya_bridge.cli.restore", "Give the log back from an output that keeps it whole."),
+    "replay": ("vinaya_bridge.cli.replay", "Read kept lines again, and add what can be read now."),
+    "report": ("vinaya_bridge.cli.report", "Say what became of the lines of an output."),
     "usage": ("vinaya_bridge.cli.usage", "Add up token use by the Log's own rules."),
     "status": ("vinaya_bridge.cli.status", "Say which loops run, are done, or went quiet."),
     "mapping": ("vinaya_bridge.cli.mapping", "Check, show, compare and test mappings."),

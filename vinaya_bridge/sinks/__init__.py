@@ -17,7 +17,7 @@ from vinaya_bridge.sinks.database import DatabaseSink, saved_in_database
 from vinaya_bridge.sinks.logs import JOURNAL, LinesSink, RunsSink
 from vinaya_bridge.sinks.stdout import ByteStream, StreamSink
 
-__all__ = ["CODES", "Index", "SinkSpec", "TailSink", "open_sink", "parse_sink", "saved_checkpoint"]
+__all__ = ["CODES", "Index", "SinkSpec", "TailSink", "open_sink", "parse_sink", "saved_checkpoint", "sink_of"]
 
 _NAMED = "sink.txt"
 _MEMORY = "stdout.sqlite"
@@ -107,12 +107,22 @@ def saved_checkpoint(output: Output) -> bytes | None:
     Args:
         output: The output directory.
     """
-    spec = _named(output) or SinkSpec("runs")
+    spec = sink_of(output)
     if spec.kind == "sqlite" and spec.file is not None:
         return saved_in_database(spec.file)
     if spec.kind == "-":
         return saved_in_database(output.state / _MEMORY)
     return stored_checkpoint(output.state / JOURNAL)
+
+
+def sink_of(output: Output) -> SinkSpec:
+    """
+    Return the sink that an output was begun with; ``runs`` where its state does not say.
+
+    Args:
+        output: The output directory.
+    """
+    return _named(output) or SinkSpec("runs")
 
 
 def _named(output: Output) -> SinkSpec | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
@@ -92,12 +93,14 @@ def refuse_irregular(mode: int) -> None:
     raise NotRegularError("is not a regular file")
 
 
-def stored_blocks(descriptor: int) -> Iterator[bytes]:
+def stored_blocks(descriptor: int, length: int | None = None) -> Iterator[bytes]:
     """
     Read a file from where its descriptor stands.
 
     Args:
         descriptor: An open file.
+
+        length: How many bytes to read at most; None: to its end.
 
     Yields:
         Its bytes as they are stored, in blocks, none empty.
@@ -105,7 +108,9 @@ def stored_blocks(descriptor: int) -> Iterator[bytes]:
     Raises:
         OSError: When reading fails.
     """
-    while block := os.read(descriptor, BLOCK_BYTES):
+    left = sys.maxsize if length is None else length
+    while block := os.read(descriptor, min(BLOCK_BYTES, left)):
+        left -= len(block)
         yield block
 
 

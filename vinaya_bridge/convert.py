@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from shutil import rmtree
 from typing import BinaryIO, Literal
 
 from attrs import frozen
 
-from ethogram import CanonicalDraft
 from ethogram.clock import Clock, utc_now
 from ethogram.rundir import RunDirectory
-from vinaya_bridge.entry import Act, Entry, Place
+from vinaya_bridge.entry import Place
 from vinaya_bridge.errors import InputError
-from vinaya_bridge.files import Discovery, LogFile, Notice, discover
+from vinaya_bridge.extents import whole_files
+from vinaya_bridge.files import Discovery, Notice, discover
+from vinaya_bridge.gather import ExtentRow, Gatherer, Tally
 from vinaya_bridge.index import OutputIndex
 from vinaya_bridge.kept import ORIGIN, KeptStore
-from vinaya_bridge.ledger import JsonValue, Ledger, Term
-from vinaya_bridge.lines import read_lines, read_slice
+from vinaya_bridge.ledger import JsonValue, Term
+from vinaya_bridge.lines import read_slice
 from vinaya_bridge.log import Reader
 from vinaya_bridge.mapping import CompiledMapping, load_mapping
-from vinaya_bridge.naming import RELAY_RUN, dispatch_run_id
-from vinaya_bridge.order import in_order, precedence
+from vinaya_bridge.naming import RELAY_RUN
 from vinaya_bridge.output import Output
 from vinaya_bridge.places import check_output_not_inside_inputs, spool_stdin
+from vinaya_bridge.placing import Placed, Placer, decide
 from vinaya_bridge.relay import REFUSED_TYPE, Refusal, line_digest, relay_drafts
 from vinaya_bridge.report import Report, RunCounts, build_report, keeps_lines_whole, total_before
-from vinaya_bridge.runs import Append, Known, MainRun, missing_emits
-from vinaya_bridge.scan import Aside, Scanned, Scanner, ScanOptions
-from vinaya_bridge.settle import Spread, settle
-from vinaya_bridge.spill import Key, Partition, Spill
-from vinaya_bridge.stamp import Stamp
+from vinaya_bridge.scan import Aside, Scanner, ScanOptions
+from vinaya_bridge.spill import Partition, Spill, partition_count
+from vinaya_bridge.stamp import Stamp, timestamp
 
 _MEMORY_BUDGET_BYTES = 64 << 20
-_BUFFER_BYTES = 4 << 20
 
 Progress = Callable[[int, int], None]
 """Told how many bytes were read, and of how many."""
@@ -153,21 +152,19 @@ class Conversion:
     ) -> None:
         self._options = options
         self._whole_lines = options.origin == "full"
-        self._fills_in = self._whole_lines and not keeps_lines_whole(output.read_report())
         self._mapping = mapping
         self._files = discovery.files
         self._notices = list(discovery.notices)
         self._started_at = options.clock()
-        self._reader = Reader()
-        scan_options = ScanOptions(include_selftest=options.include_selftest, whole_lines=self._whole_lines)
-        self._scanner = Scanner(self._reader, mapping, scan_options)
-        self._ledger = Ledger()
+        self._extents = whole_files(self._files)
+        self._first_lines: list[int] = []
+        self._tally = Tally()
+        self._partitions: list[Partition] = []
+        self._pending: list[Place] = []
+        self._conflicts: list[tuple[str, Place | None, Place]] = []
         self._file_rows: list[dict[str, JsonValue]] = []
-        self._pending: list[tuple[str, int]] = []
-        self._conflicts: list[dict[str, JsonValue]] = []
         self._refusals: dict[tuple[str, str], Refusal] = {}
-        self._latest_us: int | None = None
-        self._stamp = Stamp(options.clock, source=options.stamp == "source")
+        self._stamp = Stamp(source=options.stamp == "source")
         self._sink = RunDirectory(output.runs, clock=self._stamp, durability="batch", repair_torn_tail=True)
         self._kept = KeptStore(output.kept)
         self._index = _index_of(output)
@@ -175,59 +172,70 @@ class Conversion:
             Term.CONVERTED.value: 0 if self._index is None else self._index.lines(),
             **self._kept.counts(),
         }
-        self._counts = RunCounts(open_before=0 if self._index is None else self._index.open_runs())
-        self._spill = Spill(output.clear("spill"), budget_bytes=options.memory_budget_bytes)
-        self._spread = Spread()
-        self._buffer: dict[str, list[CanonicalDraft]] = {}
-        self._buffered_bytes = 0
+        self._open_before = 0 if self._index is None else self._index.open_runs()
+        self._work = output.clear("work")
+        self._placer = Placer(
+            self._sink,
+            self._stamp,
+            index=self._index,
+            whole_lines=self._whole_lines,
+            fills_in=self._whole_lines and not keeps_lines_whole(output.read_report()),
+        )
 
     # ------------------------------------------------------------------------------------ reading
 
     def scan(self, progress: Progress | None) -> None:
         """Read every line once: keep what gives no events, collect the rest by main run."""
-        total = sum(_size(file) for file in self._files)
-        done = 0
-        for index, file in enumerate(self._files):
-            reader = read_lines(file)
-            for batch in reader.read_batches():
-                for line in batch.lines():
-                    for outcome in self._scanner.scan(line, index):
-                        if isinstance(outcome, Scanned):
-                            self._collect(outcome, len(line.raw))
-                        else:
-                            self._set_aside(outcome)
-                if progress is not None:
-                    progress(done + reader.bytes_read, total)
-            done += reader.bytes_read
-            if reader.fault is not None:
-                self._notices.append(reader.fault)
+        total_bytes = sum(extent.size_bytes for extent in self._extents)
+        partitions = partition_count(total_bytes)
+        spill = Spill(
+            self._work / "entries", partitions=partitions, budget_bytes=self._options.memory_budget_bytes
+        )
+        reader = Reader()
+        options = ScanOptions(include_selftest=self._options.include_selftest, whole_lines=self._whole_lines)
+        gatherer = Gatherer(
+            reader,
+            Scanner(reader, self._mapping, options),
+            spill,
+            partitions=partitions,
+            take_aside=self._set_aside,
+            whole_lines=self._whole_lines,
+        )
+        done_bytes = 0
+
+        def advance(bytes_read: int) -> None:
+            if progress is not None:
+                progress(done_bytes + bytes_read, total_bytes)
+
+        rows: list[ExtentRow] = []
+        for source, extent in enumerate(self._extents):
+            self._first_lines.append(0)
+            rows.append(gatherer.read(extent, source, advance))
+            done_bytes += rows[-1].bytes_read
+        self._partitions = spill.partitions()
+        spill.close()
+        self._tally.merge(gatherer.tally)
+        self._note_files(rows)
+
+    def _note_files(self, rows: Sequence[ExtentRow]) -> None:
+        for extent, row in zip(self._extents, rows, strict=True):
+            if row.fault is not None:
+                self._notices.append(row.fault)
             self._file_rows.append(
                 {
-                    "path": file.name,
-                    "bytes": reader.bytes_read,
-                    "lines": reader.lines,
-                    "sha256": reader.sha256,
+                    "path": extent.file.name,
+                    "bytes": row.bytes_read,
+                    "lines": row.lines,
+                    "sha256": row.sha256,
                 }
             )
 
-    def _collect(self, scanned: Scanned, size_bytes: int) -> None:
-        entry, line, raw, is_whole = scanned
-        if not is_whole:
-            self._keep(raw, entry.place, ORIGIN)
-        ledger = self._ledger
-        ledger.read += 1
-        ledger.saw(entry.process, entry.seq, (line.schema, line.record.meta.vinaya, line.trust))
-        instant = entry.instant_us
-        if instant is not None and (self._latest_us is None or instant > self._latest_us):
-            self._latest_us = instant
-        self._spread.add(entry.identity, entry.main_run)
-        self._spill.add(entry, 2 * size_bytes + 1024)
-
     def _set_aside(self, aside: Aside) -> None:
-        self._ledger.read += 1
-        self._ledger.settle(aside.term)
+        if aside.term is Term.CONVERTED:
+            self._keep(aside.raw, aside.place, ORIGIN)
+            return
         if aside.term is Term.PENDING:
-            self._pending.append((self._files[aside.place.file].name, aside.place.line))
+            self._pending.append(aside.place)
         if aside.refusal is not None or (self._whole_lines and aside.term is Term.PENDING):
             self._keep(aside.raw, aside.place, aside.term, aside.code, aside.path, aside.reason)
         if aside.refusal is not None:
@@ -242,10 +250,11 @@ class Conversion:
         path: str | None = None,
         reason: str | None = None,
     ) -> None:
+        name, line = self._named(place)
         self._kept.add(
             raw,
-            file=self._files[place.file].name,
-            line=place.line,
+            file=name,
+            line=line,
             offset=place.offset,
             why=str(why),
             code=code,
@@ -256,152 +265,67 @@ class Conversion:
     def _tell(self, refusal: Refusal) -> None:
         self._refusals.setdefault(refusal.key(), refusal)
 
+    def _named(self, place: Place) -> tuple[str, int]:
+        """The name of the file in which a line lies, and the line's number in it."""
+        return self._extents[place.file].file.name, self._first_lines[place.file] + place.line
+
     # ------------------------------------------------------------------------------------ placing
 
     def place(self) -> None:
         """Settle identities, order each main run's lines, and append their events."""
-        partitions = list(self._spill.partitions())
-        decided, places = self._decide_spread(partitions)
-        for partition in partitions:
-            groups: dict[str, list[Key]] = {}
-            for key in partition.keys():  # noqa: SIM118 - a partition is no mapping
-                groups.setdefault(key.main_run, []).append(key)
-            for main_run, keys in groups.items():
-                self._place_main_run(main_run, keys, partition, decided, places)
-            partition.close()
-        self._flush()
+        decided = decide(self._partitions, self._tally.spread.suspects())
+        for partition in self._partitions:
+            if not partition.is_empty:
+                self._stamp.now = self._options.clock()
+                self._take(self._placer.place(partition, decided))
+                partition.held.clear()
 
-    def _decide_spread(
-        self, partitions: Iterable[Partition]
-    ) -> tuple[Mapping[str, str], Mapping[str, Place]]:
-        """Settle the identities that occur under several main runs, before any of these is settled."""
-        suspects = self._spread.suspects()
-        least: dict[str, Key] = {}
-        places: dict[str, Place] = {}
-        for partition in partitions if suspects else ():
-            for key in partition.keys():  # noqa: SIM118 - a partition is no mapping
-                if hash(key.identity) not in suspects:
-                    continue
-                best = least.get(key.identity)
-                if best is None or precedence(key, key.digest) < precedence(best, best.digest):
-                    least[key.identity] = key
-                    places[key.identity] = partition.entry(key).place
-        return {identity: key.digest for identity, key in least.items()}, places
+    def _take(self, placed: Placed) -> None:
+        ledger = self._tally.ledger
+        ledger.terms.update(placed.terms)
+        ledger.unmapped.update(placed.unmapped)
+        ledger.events.update(placed.events)
+        for left in placed.left_out:
+            if left.why == Term.CONFLICT:
+                self._conflicts.append((left.identity, left.stays, left.place))
+            raw = self._again(left.place)
+            if raw is None:
+                continue
+            self._keep(raw, left.place, left.why)
+            if left.cause is not None:
+                self._tell(
+                    Refusal(
+                        REFUSED_TYPE,
+                        left.cause,
+                        line_digest(raw),
+                        left.run,
+                        source_type=left.name,
+                        seq=left.seq,
+                    )
+                )
 
-    def _place_main_run(
-        self,
-        main_run: str,
-        keys: Sequence[Key],
-        partition: Partition,
-        decided: Mapping[str, str],
-        places: Mapping[str, Place],
-    ) -> None:
-        known: Mapping[str, Known] = {}
-        past = None
-        if self._index is not None:
-            known = self._index.known(key.identity for key in keys)
-            past = self._index.facts(main_run)
-        staying = {key.identity: decided[key.identity] for key in keys if key.identity in decided}
-        staying.update((identity, line.digest) for identity, line in known.items())
-        settled = settle(keys, staying)
-        self._ledger.settle(Term.DUPLICATE, len(settled.duplicates))
-        if settled.conflicts:
-            stay = {key.identity: key for key in settled.stay}
-            for key in settled.conflicts:
-                winner = stay.get(key.identity)
-                place = places.get(key.identity) if winner is None else partition.entry(winner).place
-                self._conflict(partition.entry(key), None if key.identity in known else place)
-        run = MainRun(main_run, past)
-        for key in in_order(settled.stay):
-            self._place_line(run, partition.entry(key), known.get(key.identity))
-        self._append(run.finish())
-
-    def _place_line(self, run: MainRun, entry: Entry, known: Known | None) -> None:
-        ledger = self._ledger
-        if entry.act >= Act.UNMAPPED:
-            self._leave_out(entry)
-            return
-        if self._fills_in and known is not None:
-            self._keep_again(entry, ORIGIN)
-        if known is not None and not missing_emits(entry, known):
-            ledger.settle(Term.DUPLICATE)
-            return
-        appends = run.take(entry, known)
-        if appends is None:
-            ledger.settle(Term.LATE)
-            self._refuse(entry, Term.LATE, "finished")
-            return
-        ledger.settle(Term.CONVERTED if known is None else Term.DUPLICATE)
-        self._append(appends)
-
-    def _leave_out(self, entry: Entry) -> None:
-        term = Term.SELF_TEST if entry.act == Act.SELF_TEST else Term.UNMAPPED
-        self._ledger.settle(term)
-        if term is Term.UNMAPPED:
-            self._ledger.unmapped[entry.name] += 1
-        if self._whole_lines:
-            self._keep_again(entry, term)
-
-    def _keep_again(self, entry: Entry, why: str) -> None:
-        if (raw := self._again(entry)) is not None:
-            self._keep(raw, entry.place, why)
-
-    def _conflict(self, entry: Entry, stays: Place | None) -> None:
-        self._ledger.settle(Term.CONFLICT)
-        self._conflicts.append(
-            {
-                "identity": entry.identity,
-                "stays": None if stays is None else [self._files[stays.file].name, stays.line],
-                "kept": [self._files[entry.place.file].name, entry.place.line],
-            }
-        )
-        self._refuse(entry, Term.CONFLICT, "duplicate")
-
-    def _refuse(self, entry: Entry, term: Term, cause: str) -> None:
-        """Keep an event line that came too late, or under an identity that is taken; tell it once."""
-        if (raw := self._again(entry)) is None:
-            return
-        self._keep(raw, entry.place, term)
-        run = dispatch_run_id(entry.main_run, entry.effect, 1) if entry.effect else entry.main_run
-        self._tell(Refusal(REFUSED_TYPE, cause, line_digest(raw), run, source_type=entry.name, seq=entry.seq))
-
-    def _again(self, entry: Entry) -> bytes | None:
+    def _again(self, place: Place) -> bytes | None:
         """The bytes of a line that was read before; None, and a notice, where the file has changed meanwhile."""
-        place = entry.place
-        file = self._files[place.file]
+        file = self._extents[place.file].file
         try:
             return read_slice(file, place.offset, place.length)
         except InputError as error:
             self._notices.append(Notice(file.name, error.code, error.message))
             return None
 
-    # ------------------------------------------------------------------------------------ appending
-
-    def _append(self, appends: Iterable[Append]) -> None:
-        for append in appends:
-            self._counts.count(append.type)
-            self._ledger.events[append.type] += 1
-            self._buffer.setdefault(append.run_id, []).append(
-                CanonicalDraft(append.type, append.payload, append.captured_at)
-            )
-            self._buffered_bytes += len(append.payload)
-        if self._buffered_bytes > _BUFFER_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
-        for run_id, drafts in self._buffer.items():
-            self._stamp.append(self._sink, run_id, drafts)
-        self._buffer.clear()
-        self._buffered_bytes = 0
+    # ------------------------------------------------------------------------------------ finishing
 
     def finish(self) -> None:
         """Tell what was refused, and make everything durable."""
         told = frozenset[tuple[str, str]]() if self._index is None else self._index.told(self._refusals)
         opened = self._sink.last_seq(RELAY_RUN) > 0
         drafts = relay_drafts(self._refusals.values(), already=told, opened=opened)
-        for draft in drafts:
-            self._ledger.events[draft.type] += 1
-        self._stamp.latest_us = self._latest_us
+        events = self._tally.ledger.events
+        self._counts = RunCounts(self._open_before, events["run.started"], events["run.finished"])
+        events.update(draft.type for draft in drafts)
+        self._stamp.now = self._options.clock()
+        if self._options.stamp == "source":
+            self._stamp.now = timestamp(self._tally.latest_us or 0)
         self._stamp.append(self._sink, RELAY_RUN, drafts)
         self._kept.sync()
         self._sink.sync()
@@ -409,11 +333,18 @@ class Conversion:
     def report(self, previous: Mapping[str, JsonValue] | None) -> Report:
         """Return the call's report."""
         return build_report(
-            ledger=self._ledger,
+            ledger=self._tally.ledger,
             before=total_before(previous, self._held),
             files=self._file_rows,
-            pending=self._pending,
-            conflicts=self._conflicts,
+            pending=[self._named(place) for place in self._pending],
+            conflicts=[
+                {
+                    "identity": identity,
+                    "stays": None if stays is None else list(self._named(stays)),
+                    "kept": list(self._named(kept)),
+                }
+                for identity, stays, kept in self._conflicts
+            ],
             runs=self._counts,
             notices=self._notices,
             mapping=self._mapping,
@@ -424,7 +355,8 @@ class Conversion:
 
     def close(self) -> None:
         """Give back what is held; what was appended stays."""
-        self._spill.close()
+        if self._work.is_dir():
+            rmtree(self._work)
         self._kept.close()
         self._sink.close()
         if self._index is not None:
@@ -439,10 +371,3 @@ def _index_of(output: Output) -> OutputIndex | None:
     index = OutputIndex(output.state / "identities.sqlite", output.runs)
     index.refresh()
     return index
-
-
-def _size(file: LogFile) -> int:
-    try:
-        return file.path.stat().st_size
-    except OSError:
-        return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 
 from attrs import Factory, define
@@ -31,31 +31,49 @@ class Seqs:
     """
     The values of ``meta.seq`` seen of one process, as ranges.
 
-    Lines of a process mostly come in order, so this stays small.
+    Lines of a process mostly come in order, so there is mostly one.
+
+    Args:
+        first: Of the latest range.
+
+        last: Of the latest range, inclusive; less than `first` where nothing was seen.
+
+        before: The ranges before it, both ends inclusive.
     """
 
-    ranges: list[tuple[int, int]] = Factory(list)
+    first: int = 0
+    last: int = -1
+    before: list[tuple[int, int]] | None = None
 
     def add(self, seq: int) -> None:
         """Note one value."""
-        if self.ranges:
-            first, last = self.ranges[-1]
-            if seq == last + 1:
-                self.ranges[-1] = (first, seq)
-                return
-            if first <= seq <= last:
-                return
-        self.ranges.append((seq, seq))
+        if seq == self.last + 1 and seq > self.first:
+            self.last = seq
+        elif not self.first <= seq <= self.last:
+            self._open(seq, seq)
 
-    def extend(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Note whole ranges, both ends inclusive."""
-        self.ranges.extend(ranges)
+    def extend(self, other: Seqs) -> None:
+        """Note what another has seen."""
+        for first, last in other.ranges():
+            self._open(first, last)
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """Return what was seen, both ends inclusive, in no certain order."""
+        latest = [(self.first, self.last)] if self.last >= self.first else []
+        return [*(self.before or ()), *latest]
+
+    def _open(self, first: int, last: int) -> None:
+        if self.last >= self.first:
+            if self.before is None:
+                self.before = []
+            self.before.append((self.first, self.last))
+        self.first, self.last = first, last
 
     def missing(self) -> list[tuple[int, int]]:
         """Return the ranges between the least and the greatest value that were not seen, both ends inclusive."""
         gaps: list[tuple[int, int]] = []
         expected: int | None = None
-        for first, last in sorted(self.ranges):
+        for first, last in sorted(self.ranges()):
             if expected is not None and first > expected:
                 gaps.append((expected, first - 1))
             expected = last + 1 if expected is None else max(expected, last + 1)
@@ -99,7 +117,7 @@ class Ledger:
 
             header: Its schema, the version of the CLI that wrote it, and its trust (None: not known).
         """
-        self.headers[header] += 1
+        self.headers[header] = self.headers.get(header, 0) + 1
         seqs = self.seqs.get(process)
         if seqs is None:
             seqs = self.seqs[process] = Seqs()
@@ -113,7 +131,7 @@ class Ledger:
         self.events.update(other.events)
         self.headers.update(other.headers)
         for process, seqs in other.seqs.items():
-            self.seqs.setdefault(process, Seqs()).extend(seqs.ranges)
+            self.seqs.setdefault(process, Seqs()).extend(seqs)
 
     def lines(self) -> dict[str, int]:
         """Return the equation's terms: ``read`` first, then each disposition."""

@@ -107,6 +107,10 @@ class LineReader:
 
         digest: Whether to compute `sha256`, which costs about as much as cutting the lines.
 
+        start: The first byte to read: of a line. Only a file that is not compressed can be read in parts.
+
+        end: Where to stop, likewise; None: at the end of the file.
+
     Attributes:
         file: What is read.
 
@@ -117,8 +121,12 @@ class LineReader:
         fault: What ended the reading early, or None.
     """
 
-    def __init__(self, file: LogFile, *, digest: bool = True) -> None:
+    def __init__(
+        self, file: LogFile, *, digest: bool = True, start: int = 0, end: int | None = None
+    ) -> None:
         self.file = file
+        self._start = start
+        self._end = end
         self.bytes_read = 0
         self.lines = 0
         self.fault: Notice | None = None
@@ -147,8 +155,8 @@ class LineReader:
         Yields:
             Its lines in order.
         """
-        position = 0
-        offset = 0
+        position = self._start
+        offset = self._start
         pending: list[bytes] = []
         for block in self._content():
             position += len(block)
@@ -197,14 +205,17 @@ class LineReader:
         descriptor, status = open_regular(self.file.path)
         self._opened = True
         try:
-            for block in stored_blocks(descriptor):
+            if self._start:
+                os.lseek(descriptor, self._start, os.SEEK_SET)
+            length = None if self._end is None else self._end - self._start
+            for block in stored_blocks(descriptor, length):
                 self.bytes_read += len(block)
                 if self._hash is not None:
                     self._hash.update(block)
                 yield block
             if (status.st_dev, status.st_ino) != (self.file.device, self.file.inode):
                 self._fail(CHANGED, "was replaced by another file after the files were listed")
-            elif os.fstat(descriptor).st_size < self.bytes_read:
+            elif os.fstat(descriptor).st_size < max(self._start + self.bytes_read, self._end or 0):
                 self._fail(CHANGED, "became shorter while it was read")
         finally:
             os.close(descriptor)

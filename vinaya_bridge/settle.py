@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from typing import Generic, Protocol, TypeVar
+from zlib import adler32, crc32
 
 from attrs import Factory, define
 
@@ -53,6 +55,10 @@ def settle(lines: Iterable[T], staying: Mapping[str, str]) -> Settled[T]:
         staying: Digest of the content that is known to stay under an identity.
     """
     settled: Settled[T] = Settled()
+    lines = list(lines)
+    if not staying and len({line.identity for line in lines}) == len(lines):
+        settled.stay = lines
+        return settled
     first: dict[str, T] = {}
     others: dict[str, list[T]] = {}
     for line in lines:
@@ -80,31 +86,71 @@ def settle(lines: Iterable[T], staying: Mapping[str, str]) -> Settled[T]:
 _BUCKETS = 64
 
 
+def fingerprint(identity: str) -> int:
+    """
+    Condense an identity to a number that is the same in every process, in a tenth of what a digest takes.
+
+    Args:
+        identity: Any text.
+
+    Returns:
+        A whole number below 2^64; two identities seldom have the same.
+    """
+    data = identity.encode()
+    return crc32(data) << 32 | adler32(data)
+
+
+def run_fingerprint(main_run: str) -> int:
+    """
+    Condense a run id to a number that nobody can make two run ids share.
+
+    Args:
+        main_run: A run id.
+
+    Returns:
+        A whole number below 2^64, the same in every process.
+    """
+    return int.from_bytes(blake2b(main_run.encode(), digest_size=8).digest(), "big")
+
+
 class Spread:
     """
     Finds identities that occur under more than one main run, at 16 bytes a line.
 
-    Settling happens main run by main run; only these identities have to be settled before. A collision of hashes
-    names an identity too many, never one too few.
+    Settling happens main run by main run; only these identities have to be settled before. Two identities with one
+    fingerprint name an identity too many, never one too few.
     """
 
     def __init__(self) -> None:
-        self._identities = [array("q") for _ in range(_BUCKETS)]
-        self._runs = [array("q") for _ in range(_BUCKETS)]
+        self._identities = [array("Q") for _ in range(_BUCKETS)]
+        self._runs = [array("Q") for _ in range(_BUCKETS)]
 
-    def add(self, identity: str, main_run: str) -> None:
-        """Note one line."""
-        hashed = hash(identity)
-        bucket = hashed % _BUCKETS
-        self._identities[bucket].append(hashed)
-        self._runs[bucket].append(hash(main_run))
+    def add(self, identity: str, main_run: int) -> None:
+        """
+        Note one line.
+
+        Args:
+            identity: Of the line.
+
+            main_run: The `run_fingerprint` of its main run.
+        """
+        mark = fingerprint(identity)
+        bucket = (mark >> 32) % _BUCKETS
+        self._identities[bucket].append(mark)
+        self._runs[bucket].append(main_run)
+
+    def merge(self, other: Spread) -> None:
+        """Note the lines of another part of the same call."""
+        for bucket in range(_BUCKETS):
+            self._identities[bucket].extend(other._identities[bucket])
+            self._runs[bucket].extend(other._runs[bucket])
 
     def suspects(self) -> frozenset[int]:
-        """Return the hashes of the identities that may occur under several main runs."""
+        """Return the fingerprints of the identities that may occur under several main runs."""
         found: set[int] = set()
         for identities, runs in zip(self._identities, self._runs, strict=True):
-            under: dict[int, int] = {}
-            for identity, run in zip(identities, runs, strict=True):
-                if under.setdefault(identity, run) != run:
-                    found.add(identity)
+            under = dict(zip(identities, runs, strict=True))
+            found.update(
+                identity for identity, run in zip(identities, runs, strict=True) if under[identity] != run
+            )
         return frozenset(found)

@@ -4,101 +4,124 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
+from attrs import Factory, frozen
 
 from vinaya_bridge.entry import Entry
 from vinaya_bridge.output import writing
 
-_PARTITIONS = 64
-_FRAME = 4
+_BLOCK_LINES = 128
+_LENGTH = 4
+
+_LEAST_PARTITIONS = 16
+_MOST_PARTITIONS = 1024
+_PARTITION_BYTES = 4 << 20
 
 
-class Key(msgspec.Struct, frozen=True, array_like=True, gc=False):
+def partition_count(input_bytes: int) -> int:
     """
-    What dedupe and order need of an entry, and where the entry itself lies in its partition.
+    Return into how many partitions an input is spilled: so many that one of them fits in memory.
 
     Args:
-        identity: See `Entry`.
+        input_bytes: The size of the input.
 
-        digest: See `Entry`.
+    Returns:
+        A power of two.
+    """
+    wanted = min(_MOST_PARTITIONS, max(_LEAST_PARTITIONS, input_bytes // _PARTITION_BYTES))
+    return 1 << (wanted - 1).bit_length()
 
-        main_run: See `Entry`.
 
-        process: See `Entry`.
+def partition_of(main_run: str, partitions: int) -> int:
+    """
+    Return the partition of a main run, the same in every process.
 
-        seq: See `Entry`.
+    Args:
+        main_run: Its run id.
 
-        instant_us: See `Entry`.
+        partitions: How many there are.
+    """
+    return zlib.crc32(main_run.encode()) % partitions
 
-        at: Position of the entry in its partition: an index in memory, an offset in bytes on disk.
 
-        size: Of the encoded entry in bytes; 0 in memory.
+class Segment(NamedTuple):
+    """
+    Entries of one partition that were written together.
+
+    Args:
+        offset: Where they start in their file, in bytes.
+
+        length: How many bytes they take.
     """
 
-    identity: str
-    digest: str
-    main_run: str
-    process: str
-    seq: int
-    instant_us: int | None
-    at: int
-    size: int
+    offset: int
+    length: int
 
 
+@frozen
+class Spilled:
+    """
+    What a `Spill` wrote.
+
+    Args:
+        path: The file.
+
+        segments: Of each partition, in the order in which they were added.
+    """
+
+    path: Path
+    segments: Sequence[Sequence[Segment]]
+
+
+@frozen
 class Partition:
     """
     The entries of some main runs, each main run whole.
 
     Args:
-        entries: Those in memory, where nothing was spilled.
+        pieces: Those on disk: of each file its segments, in order.
 
-        path: Stem of the partition's files, where it was.
+        held: Those in memory, after all others.
     """
 
-    def __init__(self, entries: list[Entry] | None, path: Path | None) -> None:
-        self._entries = entries
-        self._path = path
-        self._bodies: BinaryIO | None = None
-        self._decoder = msgspec.msgpack.Decoder(Entry)
+    pieces: Sequence[tuple[Path, Sequence[Segment]]] = ()
+    held: list[Entry] = Factory(list)
 
-    def keys(self) -> Iterator[Key]:
-        """Yield the key of each entry, in the order in which they were added."""
-        if self._entries is not None:
-            for at, entry in enumerate(self._entries):
-                yield Key(
-                    entry.identity,
-                    entry.digest,
-                    entry.main_run,
-                    entry.process,
-                    entry.seq,
-                    entry.instant_us,
-                    at,
-                    0,
-                )
-        elif self._path is not None:
-            decode = msgspec.msgpack.Decoder(Key).decode
-            with self._path.with_suffix(".keys").open("rb") as stream:
-                while head := stream.read(_FRAME):
-                    yield decode(stream.read(int.from_bytes(head, "big")))
+    @property
+    def spilled_bytes(self) -> int:
+        """How much of it is on disk, in bytes."""
+        return sum(segment.length for _, segments in self.pieces for segment in segments)
 
-    def entry(self, key: Key) -> Entry:
-        """Return an entry by its key."""
-        if self._entries is not None:
-            return self._entries[key.at]
-        if self._bodies is None:
-            assert self._path is not None  # noqa: S101 - a partition has entries or a path
-            self._bodies = self._path.with_suffix(".entries").open("rb", buffering=1 << 16)
-        self._bodies.seek(key.at)
-        return self._decoder.decode(self._bodies.read(key.size))
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds nothing."""
+        return not self.held and not self.spilled_bytes
 
-    def close(self) -> None:
-        """Close and forget what was read."""
-        if self._bodies is not None:
-            self._bodies.close()
+    def entries(self) -> list[Entry]:
+        """Return all entries, in the order in which they were added."""
+        found: list[Entry] = []
+        decode = msgspec.msgpack.Decoder(list[Entry]).decode
+        for block in self.blocks():
+            found += decode(block)
+        found += self.held
+        return found
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the spilled entries as they were encoded, some at a time, in order."""
+        for path, segments in self.pieces:
+            with path.open("rb", buffering=0) as stream:
+                for segment in segments:
+                    stream.seek(segment.offset)
+                    data = stream.read(segment.length)
+                    at = 0
+                    while at < len(data):
+                        end = at + _LENGTH + int.from_bytes(data[at : at + _LENGTH], "big")
+                        yield data[at + _LENGTH : end]
+                        at = end
 
 
 class Spill:
@@ -106,98 +129,75 @@ class Spill:
     Collects entries and gives them back by partition; every main run lies in one partition.
 
     Args:
-        folder: Where partitions go when they no longer fit; must not exist. Removed by `close`.
+        path: Where entries go when they no longer fit; must not exist.
+
+        partitions: How many partitions there are.
 
         budget_bytes: How much may be held in memory, roughly.
     """
 
-    def __init__(self, folder: Path, *, budget_bytes: int) -> None:
-        self._folder = folder
+    def __init__(self, path: Path, *, partitions: int, budget_bytes: int) -> None:
+        self._path = path
         self._budget_bytes = budget_bytes
         self._held_bytes = 0
-        self._held: list[list[Entry]] = [[] for _ in range(_PARTITIONS)]
-        self._sizes = [0] * _PARTITIONS
-        self._spilled = False
-        self._partition_of: dict[str, int] = {}
+        self._held: list[list[Entry]] = [[] for _ in range(partitions)]
+        self._segments: list[list[Segment]] = [[] for _ in range(partitions)]
+        self._stream: BinaryIO | None = None
+        self._encoder = msgspec.msgpack.Encoder()
 
-    def add(self, entry: Entry, size_bytes: int) -> None:
+    def add(self, entry: Entry, partition: int, size_bytes: int) -> None:
         """
         Take one entry.
 
         Args:
             entry: The entry.
 
+            partition: The `partition_of` its main run.
+
             size_bytes: About how much memory it takes.
         """
-        main_run = entry.main_run
-        partition = self._partition_of.get(main_run)
-        if partition is None:
-            partition = zlib.crc32(main_run.encode("utf-8")) % _PARTITIONS
-            if len(self._partition_of) < 10_000:
-                self._partition_of[main_run] = partition
         self._held[partition].append(entry)
         self._held_bytes += size_bytes
         if self._held_bytes > self._budget_bytes:
             self._write_out()
 
-    def _write_out(self) -> None:
-        encoder = msgspec.msgpack.Encoder()
-        with writing(self._folder):
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for partition, entries in enumerate(self._held):
-                if not entries:
-                    continue
-                keys, bodies, at = bytearray(), bytearray(), self._sizes[partition]
-                for entry in entries:
-                    body = encoder.encode(entry)
-                    key = encoder.encode(
-                        (
-                            entry.identity,
-                            entry.digest,
-                            entry.main_run,
-                            entry.process,
-                            entry.seq,
-                            entry.instant_us,
-                            at,
-                            len(body),
-                        )
-                    )
-                    keys += len(key).to_bytes(_FRAME, "big") + key
-                    bodies += body
-                    at += len(body)
-                self._sizes[partition] = at
-                _append(self._path(partition).with_suffix(".entries"), bodies)
-                _append(self._path(partition).with_suffix(".keys"), keys)
-                entries.clear()
-        self._held_bytes = 0
-        self._spilled = True
-
-    def _path(self, partition: int) -> Path:
-        return self._folder / f"{partition:03d}"
-
-    def partitions(self) -> Iterator[Partition]:
-        """Yield the partitions that hold anything; nothing may be added after this."""
-        if self._spilled:
+    def partitions(self) -> list[Partition]:
+        """Return what was collected, each partition from its file and from memory; nothing may be added after this."""
+        if self._stream is not None:
             self._write_out()
-        for partition in range(_PARTITIONS):
-            if self._spilled and self._sizes[partition]:
-                yield Partition(None, self._path(partition))
-            elif self._held[partition]:
-                yield Partition(self._held[partition], None)
+        return [
+            Partition([(self._path, segments)] if segments else [], held)
+            for segments, held in zip(self._segments, self._held, strict=True)
+        ]
+
+    def spilled(self) -> Spilled:
+        """Write out all that was collected and return where it is; nothing may be added after this."""
+        self._write_out()
+        self.close()
+        return Spilled(self._path, self._segments)
 
     def close(self) -> None:
-        """Remove what was spilled."""
-        for partition in range(_PARTITIONS):
-            self._held[partition].clear()
-            for suffix in (".entries", ".keys"):
-                self._path(partition).with_suffix(suffix).unlink(missing_ok=True)
-        if self._folder.is_dir():
-            self._folder.rmdir()
+        """Let go of the file; what was written stays."""
+        if self._stream is not None:
+            self._stream.close()
 
+    def _write_out(self) -> None:
+        with writing(self._path):
+            if self._stream is None:
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                self._stream = os.fdopen(descriptor, "wb", buffering=1 << 20)
+            for held, segments in zip(self._held, self._segments, strict=True):
+                if held:
+                    segments.append(self._write(self._stream, held))
+                    held.clear()
+            self._stream.flush()
+        self._held_bytes = 0
 
-def _append(path: Path, data: bytearray) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "ab", buffering=0) as stream:
-        view = memoryview(data)
-        while view:
-            view = view[stream.write(view) :]
+    def _write(self, stream: BinaryIO, entries: list[Entry]) -> Segment:
+        start = stream.tell()
+        for first in range(0, len(entries), _BLOCK_LINES):
+            block = self._encoder.encode(entries[first : first + _BLOCK_LINES])
+            stream.write(len(block).to_bytes(_LENGTH, "big"))
+            stream.write(block)
+        return Segment(start, stream.tell() - start)

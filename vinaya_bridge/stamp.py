@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from ethogram import CanonicalDraft
-from ethogram.clock import Clock
 from ethogram.sink import BulkSink
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,24 +25,22 @@ def timestamp(instant_us: int) -> str:
 
 class Stamp:
     """
-    Gives ``ts``: a sink's clock, told with ``source`` what time each draft was captured.
+    Gives ``ts``: a sink's clock, told what time it is, or with ``source`` what time each draft was captured.
+
+    It reads no clock itself, so that work handed to another process gives what it would have given here.
 
     Args:
-        clock: The wall's.
-
-        source: Whether ``ts`` is the time of the line instead.
+        source: Whether ``ts`` is the time of the line.
     """
 
-    def __init__(self, clock: Clock, *, source: bool) -> None:
-        self._clock = clock
+    def __init__(self, *, source: bool) -> None:
         self._source = source
-        self._now = timestamp(0)
-        self.latest_us: int | None = None
-        """The time of drafts without a line of their own."""
+        self.now = timestamp(0)
+        """The time; with ``source``, that of drafts without a line of their own."""
 
     def __call__(self) -> str:
         """Return the time now."""
-        return self._now if self._source else self._clock()
+        return self.now
 
     def append(self, sink: BulkSink, run_id: str, drafts: Sequence[CanonicalDraft]) -> None:
         """
@@ -60,6 +57,8 @@ class Stamp:
             if drafts:
                 sink.append_canonical(run_id, drafts)
             return
+        without_line = self.now
         for captured_at, same in groupby(drafts, key=lambda draft: draft.captured_at):
-            self._now = captured_at or timestamp(self.latest_us or 0)
+            self.now = captured_at or without_line
             sink.append_canonical(run_id, list(same))
+        self.now = without_line

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vinaya_bridge.order import in_order
-from vinaya_bridge.settle import Spread, settle
+from vinaya_bridge.settle import Spread, fingerprint, run_fingerprint, settle
 
 
 @frozen
@@ -102,7 +102,19 @@ def test_what_the_output_holds_stays_against_an_earlier_line() -> None:
 
 
 def test_an_identity_under_two_main_runs_is_suspected_and_no_other() -> None:
-    spread = Spread()
-    for identity, run in (("a", "m"), ("b", "m"), ("a", "m"), ("b", "n")):
-        spread.add(identity, run)
-    assert spread.suspects() == {hash("b")}
+    spread, other = Spread(), Spread()
+    for each, identity, run in (
+        (spread, "a", "m"),
+        (spread, "b", "m"),
+        (other, "a", "m"),
+        (other, "b", "n"),
+    ):
+        each.add(identity, run_fingerprint(run))
+    assert spread.suspects() == other.suspects() == frozenset()
+    spread.merge(other)
+    assert spread.suspects() == {fingerprint("b")}
+
+
+def test_a_fingerprint_is_the_same_in_every_process() -> None:
+    assert fingerprint("a-b") == 0x35C2_229E_01E2_00F1
+    assert run_fingerprint("loop-1") == 0xDFF0_74BD_5A0D_B548

@@ -1,0 +1,191 @@
+"""Gather: read extents of an input, map their lines, and collect entries by main run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from attrs import Factory, define, frozen
+
+from vinaya_bridge.entry import Entry, Place
+from vinaya_bridge.extents import Extent
+from vinaya_bridge.files import Notice
+from vinaya_bridge.ledger import Ledger, Term
+from vinaya_bridge.lines import LineBatch, LineReader, PhysicalLine
+from vinaya_bridge.log import EventLine, Reader
+from vinaya_bridge.log.headers import HeaderFacts
+from vinaya_bridge.scan import Aside, Scanned, Scanner
+from vinaya_bridge.settle import Spread, run_fingerprint
+from vinaya_bridge.spill import Spill, partition_of
+
+_REMEMBERED_RUNS = 10_000
+
+TakeAside = Callable[[Aside], None]
+"""Told of each line that gives no events, and as ``converted`` of each that has to be kept beside its events."""
+
+Advance = Callable[[int], None]
+"""Told how many bytes of an extent were read."""
+
+
+@frozen
+class ExtentRow:
+    """
+    What was read of one extent.
+
+    Args:
+        lines: How many physical lines.
+
+        bytes_read: How many bytes, as they are stored.
+
+        sha256: Of these bytes, hex; empty where the extent is a part of a file.
+
+        fault: What ended the reading early, or None.
+    """
+
+    lines: int
+    bytes_read: int
+    sha256: str
+    fault: Notice | None
+
+
+@define
+class Tally:
+    """
+    What a part of the lines of a call says, beside the entries.
+
+    Args:
+        ledger: What was read, and what became of the lines that gave no entry.
+
+        spread: Under which main runs identities occur.
+
+        latest_us: The latest time of a line in microseconds since 1970, or None where none can be read.
+    """
+
+    ledger: Ledger = Factory(Ledger)
+    spread: Spread = Factory(Spread)
+    latest_us: int | None = None
+
+    def merge(self, other: Tally) -> None:
+        """Add what another part of the same call says."""
+        self.ledger.merge(other.ledger)
+        self.spread.merge(other.spread)
+        if other.latest_us is not None and (self.latest_us is None or other.latest_us > self.latest_us):
+            self.latest_us = other.latest_us
+
+
+class Gatherer:
+    """
+    Reads extents one after another.
+
+    Args:
+        reader: Reads a line.
+
+        scanner: Maps it; made of the same reader.
+
+        spill: Collects the entries.
+
+        partitions: How many partitions the spill has.
+
+        take_aside: Told of what gives no entry, in order.
+
+        whole_lines: Whether lines have to be carried whole.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        scanner: Scanner,
+        spill: Spill,
+        *,
+        partitions: int,
+        take_aside: TakeAside,
+        whole_lines: bool,
+    ) -> None:
+        self._reader = reader
+        self._scanner = scanner
+        self._spill = spill
+        self._partitions = partitions
+        self._take_aside = take_aside
+        self._whole_lines = whole_lines
+        self._runs: dict[str, tuple[int, int]] = {}
+        self.tally = Tally()
+
+    def read(self, extent: Extent, source: int, advance: Advance | None = None) -> ExtentRow:
+        """
+        Read one extent to its end.
+
+        Args:
+            extent: The extent.
+
+            source: What its lines' places name as their file.
+
+            advance: Told how far reading has come.
+
+        Returns:
+            What was read.
+        """
+        lines = LineReader(extent.file, digest=extent.is_whole, start=extent.start, end=extent.end)
+        for batch in lines.read_batches():
+            if self._whole_lines:
+                self._read_whole(batch, source)
+            else:
+                self._read_batch(batch, source)
+            if advance is not None:
+                advance(lines.bytes_read)
+        return ExtentRow(lines.lines, lines.bytes_read, lines.sha256, lines.fault)
+
+    def _read_batch(self, batch: LineBatch, source: int) -> None:
+        """Read the lines of a batch: the hot loop, for lines that need not be carried whole."""
+        read, event, collect = self._reader.read, self._scanner.event, self._collect
+        number, offset = batch.number, batch.offset
+        last = number + len(batch.raws) - 1
+        for raw, record in zip(batch.raws, batch.records, strict=True):
+            length = len(raw)
+            verdict = read(record)
+            if type(verdict) is EventLine:
+                found = event(verdict, Place(source, number, offset, length), raw)
+                if isinstance(found, Entry):
+                    collect(found, verdict.header, length)
+                else:
+                    self._set_aside(found)
+            else:
+                line = PhysicalLine(number, offset, raw, number != last or batch.ended, record)
+                self._take_pieces(self._scanner.pieces(verdict, line, source), length)
+            number += 1
+            offset += length + 1
+
+    def _read_whole(self, batch: LineBatch, source: int) -> None:
+        for line in batch.lines():
+            self._take_pieces(self._scanner.scan(line, source), len(line.raw))
+
+    def _take_pieces(self, pieces: Iterable[Scanned | Aside], length: int) -> None:
+        for piece in pieces:
+            if isinstance(piece, Scanned):
+                if not piece.is_whole:
+                    self._take_aside(Aside(Term.CONVERTED, piece.entry.place, piece.raw))
+                self._collect(piece.entry, piece.line.header, length)
+            else:
+                self._set_aside(piece)
+
+    def _collect(self, entry: Entry, header: HeaderFacts, length: int) -> None:
+        tally = self.tally
+        ledger = tally.ledger
+        ledger.read += 1
+        ledger.saw(entry.process, entry.seq, header.version)
+        instant = entry.instant_us
+        if instant is not None and (tally.latest_us is None or instant > tally.latest_us):
+            tally.latest_us = instant
+        partition, fingerprint = self._runs.get(entry.main_run) or self._learn(entry.main_run)
+        tally.spread.add(entry.identity, fingerprint)
+        self._spill.add(entry, partition, 2 * length + 1024)
+
+    def _learn(self, main_run: str) -> tuple[int, int]:
+        if len(self._runs) >= _REMEMBERED_RUNS:
+            self._runs.clear()
+        found = (partition_of(main_run, self._partitions), run_fingerprint(main_run))
+        self._runs[main_run] = found
+        return found
+
+    def _set_aside(self, aside: Aside) -> None:
+        self.tally.ledger.read += 1
+        self.tally.ledger.settle(aside.term)
+        self._take_aside(aside)

@@ -70,20 +70,40 @@ def fold_run(events: Iterable[Event]) -> FoldedRun | None:
     """
     run: FoldedRun | None = None
     for event in events:
-        if event.type == RUN_STARTED:
-            if run is not None:
-                raise FoldError("a run has more than one run.started")
-            run = _started(event)
-        elif event.type == RUN_FINISHED:
-            if run is None:
-                raise FoldError("a run has run.finished before run.started")
-            if event.run_id != run.run_id:
-                raise FoldError("a run.finished is of another run")
-            payload = _payload(event)
-            duration_ms = payload["durationMs"]
-            assert isinstance(duration_ms, int | float)  # noqa: S101  check_payload requires a count
-            run = evolve(run, outcome=str(payload["outcome"]), duration_ms=int(duration_ms))
+        run = fold_event(run, event)
     return run
+
+
+def fold_event(run: FoldedRun | None, event: Event) -> FoldedRun | None:
+    """
+    Fold one event more: for a run whose events are still coming.
+
+    Args:
+        run: The run so far; None where no start was seen.
+
+        event: Its next event.
+
+    Returns:
+        The run with the event, or None while no start was seen.
+
+    Raises:
+        FoldError: As for `fold_run`.
+        ParseError: As for `fold_run`.
+    """
+    if event.type == RUN_STARTED:
+        if run is not None:
+            raise FoldError("a run has more than one run.started")
+        return _started(event)
+    if event.type != RUN_FINISHED:
+        return run
+    if run is None:
+        raise FoldError("a run has run.finished before run.started")
+    if event.run_id != run.run_id:
+        raise FoldError("a run.finished is of another run")
+    payload = _payload(event)
+    duration_ms = payload["durationMs"]
+    assert isinstance(duration_ms, int | float)  # noqa: S101  check_payload requires a count
+    return evolve(run, outcome=str(payload["outcome"]), duration_ms=int(duration_ms))
 
 
 def _started(event: Event) -> FoldedRun:

@@ -8,7 +8,7 @@ from attrs import define, field, frozen
 
 from ethogram.envelope import Event
 from ethogram.errors import EthogramError
-from ethogram.fold import fold_run
+from ethogram.fold import FoldedRun, fold_event
 from ethogram.json_text import Json
 from ethogram.moment import happened, instant_ms
 from ethogram.places import RunStore
@@ -159,6 +159,77 @@ class RunTree:
         return fold.spending()
 
 
+class RunSummary:
+    """
+    Looks at a run's events as they come.
+
+    Args:
+        run_id: The run.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+        self._types: dict[str, int] = {}
+        self._usage = UsageFold()
+        self._run: FoldedRun | None = None
+        self._model: str | None = None
+        self._first: str | None = None
+        self._last: str | None = None
+        self._fault: str | None = None
+
+    def take(self, event: Event) -> None:
+        """
+        Take an event into account. One that cannot be folded is counted, and the fault is told.
+
+        Args:
+            event: The run's next event.
+        """
+        self._types[event.type] = self._types.get(event.type, 0) + 1
+        self._usage.take(event)
+        self._last = happened(event)
+        self._first = self._last if self._first is None else self._first
+        if event.type == RUN_STARTED and isinstance(event.payload, dict):
+            stated = event.payload.get("model")
+            self._model = stated if isinstance(stated, str) else None
+        try:
+            self._run = fold_event(self._run, event)
+        except EthogramError as fault:
+            self._fault = self._fault or str(fault)
+
+    def stop(self, fault: EthogramError) -> None:
+        """
+        Take note that no more events can be read.
+
+        Args:
+            fault: Why.
+        """
+        self._fault = str(fault)
+
+    def overview(self) -> RunOverview:
+        """
+        What there is to say so far.
+
+        Returns:
+            The overview.
+        """
+        run = self._run
+        lifecycle = {} if run is None else {name: getattr(run, name) for name in _LIFECYCLE}
+        return RunOverview(
+            self._run_id,
+            sum(self._types.values()),
+            dict(self._types),
+            model=self._model,
+            first_time=self._first,
+            last_time=self._last,
+            fault=self._fault,
+            usage=self._usage,
+            **lifecycle,
+        )
+
+
+_LIFECYCLE = ("kind", "actor", "harness", "parent_run_id", "outcome", "duration_ms")
+
+
 def summarise(run_id: str, events: Iterable[Event]) -> RunOverview:
     """
     Look at a run's events once.
@@ -171,51 +242,13 @@ def summarise(run_id: str, events: Iterable[Event]) -> RunOverview:
     Returns:
         The overview.
     """
-    types: dict[str, int] = {}
-    usage = UsageFold()
-    model: str | None = None
-    first: str | None = None
-    last: str | None = None
-
-    def seen() -> Iterator[Event]:
-        nonlocal model, first, last
-        for event in events:
-            types[event.type] = types.get(event.type, 0) + 1
-            usage.take(event)
-            last = happened(event)
-            first = last if first is None else first
-            if event.type == RUN_STARTED and isinstance(event.payload, dict):
-                stated = event.payload.get("model")
-                model = stated if isinstance(stated, str) else None
-            yield event
-
-    fault: str | None = None
-    run = None
-    walk = seen()
+    summary = RunSummary(run_id)
     try:
-        run = fold_run(walk)
-    except EthogramError as error:
-        fault = str(error)
-        try:
-            for _ in walk:
-                pass
-        except EthogramError as second:
-            fault = str(second)
-    lifecycle = {} if run is None else {name: getattr(run, name) for name in _LIFECYCLE}
-    return RunOverview(
-        run_id,
-        sum(types.values()),
-        types,
-        model=model,
-        first_time=first,
-        last_time=last,
-        fault=fault,
-        usage=usage,
-        **lifecycle,
-    )
-
-
-_LIFECYCLE = ("kind", "actor", "harness", "parent_run_id", "outcome", "duration_ms")
+        for event in events:
+            summary.take(event)
+    except EthogramError as fault:
+        summary.stop(fault)
+    return summary.overview()
 
 
 def overviews(store: RunStore) -> Iterator[RunOverview]:

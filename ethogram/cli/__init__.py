@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("ethogram.cli.runs", "Show runs as a tree: how each ended, how long it took, what it used."),
     "show": ("ethogram.cli.runs", "Show the events of one run."),
     "follow": ("ethogram.cli.runs", "Show the events of one run as they are written."),
+    "view": ("ethogram.cli.view", "Write runs as a page for a browser."),
     "verify": ("ethogram.cli.checking", "Prove directories of runs."),
     "validate": ("ethogram.cli.checking", "Check events, each for itself."),
     "canonicalise": ("ethogram.cli.checking", "Print events in canonical form."),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ethogram.canonical import serialise_event
 from ethogram.envelope import Event, EventDraft
 from ethogram.faults import MalformedLog, WrongStore
+from ethogram.json_text import Json
 from ethogram.moment import happened, instant_ms
 from ethogram.overview import RunOverview, arrange, overviews, summarise
 from ethogram.places import NoSuchPlace, NoSuchRun, choose_run, open_growing_runs, open_runs

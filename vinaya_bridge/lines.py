@@ -121,9 +121,7 @@ class LineReader:
         fault: What ended the reading early, or None.
     """
 
-    def __init__(
-        self, file: LogFile, *, digest: bool = True, start: int = 0, end: int | None = None
-    ) -> None:
+    def __init__(self, file: LogFile, *, digest: bool = True, start: int = 0, end: int | None = None) -> None:
         self.file = file
         self._start = start
         self._end = end

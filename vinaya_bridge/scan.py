@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 from attrs import frozen
 
+from ethogram.validation import OverBound as ScalarBound
+from ethogram.validation import PayloadTooLarge
+from ethogram.vocabulary import MAX_PAYLOAD_BYTES, MAX_TEXT_SCALARS
 from vinaya_bridge.entry import Act, Entry, Opening, Place
 from vinaya_bridge.ledger import Term
 from vinaya_bridge.lines import PhysicalLine
@@ -26,6 +29,10 @@ SELF_TEST_OPERATION = "log.selftest"
 """Vinaya Log reference, Reading rules: Self-test."""
 
 _REMEMBERED_HEADERS = 4096
+_LONG_BYTES = 4096
+"""A shorter line holds nothing that could break a bound."""
+_RUN_MARK_SCALARS = 32
+"""For the marks and numbers that make a run id of an id."""
 _MAX_SAFE_SEQ = 2**53 - 1
 _LOOP_ENDS = {
     "cancelled": Act.CANCELLED,
@@ -187,7 +194,7 @@ class Scanner:
             verdict.code.id,
             verdict.path,
             verdict.reason,
-            source_run="unknown" if verdict.run is None else main_run_id(verdict.run),
+            source_run=_named(None if verdict.run is None else main_run_id(verdict.run)),
             source_type=_name(verdict.kind, verdict.event),
         )
 
@@ -250,7 +257,9 @@ class Scanner:
         emits: list[Emit] | OverBound = kind.drafts(line) if act < Act.UNMAPPED else []
         if isinstance(emits, OverBound):
             run = dispatch_run_id(main_run, effect, 1) if act in _DISPATCH_ACTS else main_run
-            return _over_bound(emits, raw, place, run, kind.name, seq)
+            return _over_bound(emits, raw, place, _named(run), kind.name, seq)
+        if len(raw) > _LONG_BYTES and (fault := _too_long(main_run, effect, opening, emits)) is not None:
+            return _over_bound(fault, raw, place, "unknown", kind.name, seq)
         return Entry(
             line.identity,
             line.digest,
@@ -321,6 +330,34 @@ class Scanner:
         return found
 
 
+def _too_long(main_run: str, effect: str, opening: Opening, emits: list[Emit]) -> OverBound | None:
+    """
+    What a line without a bound on its ids and names would break once its events are placed, if anything.
+
+    A run's id must fit the events that name it as their parent or their source, and a start that the line may imply
+    must fit what a payload may hold. The size is estimated from above: a character takes six bytes at most.
+    """
+    run_scalars = len(main_run) + len(effect) + _RUN_MARK_SCALARS
+    if run_scalars > MAX_TEXT_SCALARS:
+        return OverBound("run.started", ScalarBound("payload.parentRunId", run_scalars, MAX_TEXT_SCALARS))
+    named = (opening.actor, opening.harness, opening.repository, opening.work_order, opening.model)
+    size = 6 * (run_scalars + sum(len(name or "") for name in named))
+    size += max((len(emit.payload) for emit in emits), default=0)
+    if size > MAX_PAYLOAD_BYTES:
+        return OverBound("run.started", PayloadTooLarge(size, MAX_PAYLOAD_BYTES))
+    return None
+
+
+def _named(run_id: str | None) -> str:
+    """A run as the bridge's own run may name it."""
+    return "unknown" if run_id is None or len(run_id) > MAX_TEXT_SCALARS else run_id
+
+
+def _bounded(text: str | None) -> str | None:
+    """A name that a start may carry; one over the protocol's bound is left out, never cut."""
+    return text if text is None or len(text) <= MAX_TEXT_SCALARS else None
+
+
 def _carrying(emits: list[Emit], line: EventLine, main_run: str) -> list[Emit] | None:
     """The events of a line, one of which carries it whole; None where none can."""
     # A parent's id is the main run's, with a number; escaped, a character of it takes six bytes at most.
@@ -361,10 +398,10 @@ def _opening(line: EventLine, *, in_loop: bool) -> Opening:
     work_order = (None if work is None else work.ref) or (None if issue is None else str(int(issue)))
     return Opening(
         "loop" if in_loop or meta.host == "loop" or line.main_run != meta.run_id else "session",
-        actor_id or record.subject.role,
+        _bounded(actor_id) or record.subject.role,
         "vinaya",
-        meta.repo,
-        work_order,
+        _bounded(meta.repo),
+        _bounded(work_order),
     )
 
 
@@ -373,7 +410,7 @@ def _dispatch_opening(record: Any, opening: Opening) -> Opening:
     return Opening(
         opening.kind,
         record.target_role,
-        getattr(record.meta, "runtime", None) or "vinaya",
+        _bounded(getattr(record.meta, "runtime", None)) or "vinaya",
         opening.repository,
         opening.work_order,
         record.model,

@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("ethogram.cli.runs", "Show the events of one run."),
     "follow": ("ethogram.cli.runs", "Show the events of one run as they are written."),
     "view": ("ethogram.cli.view", "Write runs as a page for a browser."),
+    "export": ("ethogram.cli.export", "Write runs in a format of other tools."),
     "verify": ("ethogram.cli.checking", "Prove directories of runs."),
     "validate": ("ethogram.cli.checking", "Check events, each for itself."),
     "canonicalise": ("ethogram.cli.checking", "Print events in canonical form."),

@@ -20,7 +20,7 @@ BURST_LINES = 5
 """How many lines of one loop stand together before another loop's come."""
 
 
-def corpus_lines(count: int, *, random: Random, first_day: int = 20_600) -> Iterator[bytes]:
+def corpus_lines(count: int, *, random: Random, first_day: int = 20_600, work: int = 1) -> Iterator[bytes]:
     """
     Make lines of a log, in the order in which a tailer would meet them.
 
@@ -31,14 +31,16 @@ def corpus_lines(count: int, *, random: Random, first_day: int = 20_600) -> Iter
 
         first_day: The day of the first line, in days since 1970-01-01.
 
+        work: How much longer runs are than the shortest ones, of about nine lines.
+
     Yields:
         Lines as bytes, each with its newline; about 1.1 kB on average.
     """
-    for text in islice(_interleaved(random, first_day * MILLISECONDS_A_DAY), count):
+    for text in islice(_interleaved(random, first_day * MILLISECONDS_A_DAY, work), count):
         yield text.encode()
 
 
-def write_corpus(file: Path, count: int, *, random: Random) -> int:
+def write_corpus(file: Path, count: int, *, random: Random, work: int = 1) -> int:
     """
     Write a log of one file.
 
@@ -49,15 +51,19 @@ def write_corpus(file: Path, count: int, *, random: Random) -> int:
 
         random: The source of every choice.
 
+        work: As `corpus_lines`.
+
     Returns:
         The size of the file in bytes.
     """
     with file.open("wb", buffering=1 << 20) as out:
-        out.writelines(corpus_lines(count, random=random))
+        out.writelines(corpus_lines(count, random=random, work=work))
         return out.tell()
 
 
-def write_corpus_tree(root: Path, count: int, *, random: Random, files: int = 16) -> list[Path]:
+def write_corpus_tree(
+    root: Path, count: int, *, random: Random, files: int = 16, work: int = 1
+) -> list[Path]:
     """
     Write a log folder of several streams, laid out as the producer lays it out.
 
@@ -70,6 +76,8 @@ def write_corpus_tree(root: Path, count: int, *, random: Random, files: int = 16
 
         files: Over how many streams they are spread, burst by burst.
 
+        work: As `corpus_lines`.
+
     Returns:
         The files that were written, in name order.
     """
@@ -78,7 +86,7 @@ def write_corpus_tree(root: Path, count: int, *, random: Random, files: int = 16
     paths = [folder / f"{1000 + number}.ndjson" for number in range(files)]
     streams = [path.open("wb") for path in paths]
     try:
-        lines = corpus_lines(count, random=random)
+        lines = corpus_lines(count, random=random, work=work)
         turn = 0
         while burst := list(islice(lines, 64)):
             streams[turn % files].writelines(burst)
@@ -89,13 +97,13 @@ def write_corpus_tree(root: Path, count: int, *, random: Random, files: int = 16
     return paths
 
 
-def _interleaved(random: Random, now_ms: int) -> Iterator[str]:
+def _interleaved(random: Random, now_ms: int, work: int) -> Iterator[str]:
     """Lines of several loops at once, without end."""
     number = 0
     running: list[Iterator[str]] = []
     while True:
         while len(running) < LOOPS_AT_ONCE:
-            running.append(loop_lines(random, number, now_ms + number * 420_000))
+            running.append(loop_lines(random, number, now_ms + number * 420_000, work=work))
             number += 1
         index = number + random.randrange(LOOPS_AT_ONCE)
         loop = running[index % LOOPS_AT_ONCE]

@@ -14,6 +14,11 @@ VERSIONS = {1: ("0.24.1", "0.30.1"), 2: ("0.32.4", "0.34.0", "0.38.0"), 3: ("0.4
 
 _MODELS = ("opus-4.1-20260801", "sonnet-4.5-20260929", "gpt-5-codex", "gemini-2.5-pro")
 _PHASES = ("dispatch_developer", "publish", "dispatch_reviewers", "read_gate", "pause")
+_TARGETS = (
+    "check",
+    "task run --only unit,types,format --since origin/main -- src/lamp src/switch tests/lamp tests/switch",
+    "pr open --draft --title 'Bound the wait of the retry' --base main --head task/bounded-retry",
+)
 _FINDING = (
     "The retry waits for a time that the caller cannot bound — a slow answer holds the lock for every other "
     "worker. Take the deadline as an argument, pass it on, and test the path in which it has passed."
@@ -85,7 +90,8 @@ class _Process:
         )
         if schema == 3:
             self._tail += (
-                f',"work":{{"ref":"{issue}","repo":"acme/lantern","change":null,"revision":null}},'
+                f',"work":{{"ref":"{issue}","repo":"acme/lantern","change":"{issue + 4000}",'
+                f'"revision":"{random.getrandbits(160):040x}"}},'
                 '"flow":{"id":"vinaya","version":null},"runtime":null,"source":null'
             )
         self._head += f'%s","run_id":"{run}","seq":'
@@ -104,7 +110,7 @@ class _Process:
         return f'{head}{seq}{self._rest},"event_id":"{identity}{self._tail}{subject},{body}}}\n'
 
 
-def loop_lines(random: Random, number: int, start_ms: int) -> Iterator[str]:
+def loop_lines(random: Random, number: int, start_ms: int, *, work: int = 1) -> Iterator[str]:
     """
     Make the lines of one loop, from its start to its last end; every third one pauses and is resumed.
 
@@ -114,6 +120,8 @@ def loop_lines(random: Random, number: int, start_ms: int) -> Iterator[str]:
         number: Which loop it is; it decides the schema and the task.
 
         start_ms: When it starts, in milliseconds since 1970-01-01.
+
+        work: How many times over each dispatched role does what it does: runs are so many times longer.
 
     Yields:
         Lines with their newline, by time.
@@ -138,10 +146,11 @@ def loop_lines(random: Random, number: int, start_ms: int) -> Iterator[str]:
     for turn in range(1, rounds + 1):
         head = _sha(random)
         yield driver.line(300, f'{loop}"round_started","round":{turn},"base_head":"{base}"', turn)
-        yield from _turn(story, driver, "developer", turn)
+        yield from _turn(story, driver, "developer", turn, work)
         # Under schema 1 a child that shared the run would share its identities too.
         child = _Process(story, run=_uuid(random) if schema == 1 else run, host="cli", role="developer")
-        yield from _child(story, child, turn, head)
+        for _ in range(work):
+            yield from _child(story, child, turn, head)
         green = "true" if turn == rounds else random.choice(("true", "false"))
         confidence = (
             f',"confidence_value":{random.randrange(101)},"confidence_reason":"All paths have a test."'
@@ -152,8 +161,8 @@ def loop_lines(random: Random, number: int, start_ms: int) -> Iterator[str]:
             + (confidence if turn > 1 and green == "true" else ""),
             turn,
         )
-        yield from _turn(story, driver, "code-reviewer", turn)
-        yield from _turn(story, driver, "security", turn)
+        yield from _turn(story, driver, "code-reviewer", turn, work)
+        yield from _turn(story, driver, "security", turn, work)
         blockers = 0 if turn == rounds else 1
         yield driver.line(700, _verdicts(loop, turn, head, blockers), turn)
         if turn > 1:
@@ -194,7 +203,7 @@ def _sha(random: Random) -> str:
     return f"{random.getrandbits(160):040x}"
 
 
-def _turn(story: _Story, driver: _Process, role: str, turn: int) -> Iterator[str]:
+def _turn(story: _Story, driver: _Process, role: str, turn: int, work: int) -> Iterator[str]:
     """A dispatch from its launch to its outcome."""
     random, loop, issue = story.random, story.loop, story.issue
     model = random.choice(_MODELS)
@@ -206,7 +215,7 @@ def _turn(story: _Story, driver: _Process, role: str, turn: int) -> Iterator[str
         f'"kind":"dispatch","payload":{{}},{shared},"event":"dispatched","prompt_hash":"{prompt}"',
         turn,
     )
-    for _ in range(random.randint(1, 3)):
+    for _ in range(work - 1 + random.randint(1, 3)):
         yield driver.line(
             290_000,
             f'{loop}"driver_heartbeat","task":{issue},"pr":{issue + 4000},"round":{turn},'
@@ -268,7 +277,7 @@ def _turn(story: _Story, driver: _Process, role: str, turn: int) -> Iterator[str
 def _child(story: _Story, child: _Process, turn: int, head: str) -> Iterator[str]:
     """What a dispatched developer's own commands write."""
     random, schema = story.random, story.schema
-    for target in ("check", "task status", "pr open"):
+    for target in _TARGETS:
         yield child.line(
             4_000,
             f'"kind":"operation","duration_ms":{random.randrange(40, 90_000)},"payload":{{}},'
@@ -301,7 +310,8 @@ def _child(story: _Story, child: _Process, turn: int, head: str) -> Iterator[str
         yield child.line(
             70,
             '"kind":"custom","payload":{},"event":"recorded","name":"deploy.finished",'
-            '"fields":{"env":"staging — blue","took_s":12.5,"ok":true}',
+            '"fields":{"env":"staging — blue","took_s":12.5,"ok":true,"image":"registry.example/lantern:2026.05.27-3",'
+            f'"note":"{_FINDING}","next":"{_FINDING}"}}',
             turn,
         )
         return

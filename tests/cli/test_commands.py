@@ -134,7 +134,8 @@ def test_a_log_cannot_act_on_the_terminal(tmp_path: Path) -> None:
     hostile = tmp_path / "in" / "\x1b[31m.ndjson"
     hostile.parent.mkdir()
     hostile.write_bytes(b'{"meta":{"schema":3,"\x1b]0;owned\x07":1}}\n\x1b[2Jtorn\n')
-    for words in (["check", hostile.parent], ["convert", hostile.parent, "-o", tmp_path / "out"]):
+    source, out = str(hostile.parent), str(tmp_path / "out")
+    for words in (["check", source], ["convert", source, "-o", out]):
         done = run(*words)
         assert "\x1b" not in done.stdout + done.stderr
         assert "\x07" not in done.stdout + done.stderr

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
@@ -248,7 +249,7 @@ def test_files_of_the_output_are_for_their_owner_alone(repository: Path, tmp_pat
 def test_source_time_makes_the_whole_output_a_function_of_the_log(repository: Path, tmp_path: Path) -> None:
     source = repository / "fixtures" / "rotated-queue" / "in"
     for name, clock in (("one", "a"), ("two", "b")):
-        convert([source], tmp_path / name, ConvertOptions(clock=lambda clock=clock: clock, stamp="source"))
+        convert([source], tmp_path / name, ConvertOptions(clock=partial(str, clock), stamp="source"))
     assert events(tmp_path / "one") == events(tmp_path / "two")
     first = orjson.loads(next(iter(events(tmp_path / "one").values())).splitlines()[0])
     assert first["ts"] == first["capturedAt"]

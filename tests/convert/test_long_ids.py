@@ -7,22 +7,22 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.support.samples import Line, sample
-from tests.support.strategies import dump
+from tests.support.samples import sample
+from tests.support.strategies import Json, Line, dump
 from vinaya_bridge.convert import ConvertOptions, convert
 from vinaya_bridge.verify import verify
 
 FIXED = ConvertOptions(clock=lambda: "2031-02-03T04:05:06.789Z")
 
 
-def with_meta(line: Line, **changes: object) -> Line:
+def with_meta(line: Line, **changes: Json) -> Line:
     meta = line["meta"]
     assert isinstance(meta, dict)
-    return {**line, "meta": {**meta, **changes}}  # type: ignore[dict-item]
+    return {**line, "meta": {**meta, **changes}}
 
 
-def in_run(run: str, kind: str = "gate", event: str = "summary", **fields: object) -> Line:
-    line = sample(kind, event, **fields)
+def in_run(run: str, kind: str = "gate", event: str = "summary", effect_id: str | None = None) -> Line:
+    line = sample(kind, event) if effect_id is None else sample(kind, event, effect_id=effect_id)
     return with_meta(line, lineage={"run": run, "attempt": None, "parent": None})
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 import click
 import orjson
 
-from vinaya_bridge.cli.durations import Duration
+from vinaya_bridge.cli.durations import seconds
 from vinaya_bridge.cli.words import printable, row
 from vinaya_bridge.running import Tell, run
 from vinaya_bridge.standing import standing
@@ -55,7 +55,8 @@ _STATUS_WIDTH = 100
     "settle_seconds",
     default="5s",
     show_default=True,
-    type=Duration(),
+    metavar="DURATION",
+    callback=seconds,
     help="How long a hole is waited for, and how long a run must be quiet before it is closed.",
 )
 @click.option("--once", is_flag=True, help="Read to the end, settle without waiting, and stop.")

@@ -104,14 +104,17 @@ class Browser:
             self._process.kill()
             self._process.wait()
 
-    def open(self, address: str, *, width: int = 1280, height: int = 800, dark: bool = False) -> None:
-        """Load a page, and wait until it says that it is ready."""
+    def open(
+        self, address: str, *, width: int = 1280, height: int = 800, dark: bool = False, ready: bool = True
+    ) -> None:
+        """Load a page, and wait until it says that it is ready where it does."""
         self.resize(width, height)
         self.colours(dark=dark)
         self.complaints.clear()
         self.requests.clear()
         self.call("Page.navigate", url=address)
-        self.wait_for("document.documentElement?.dataset.ready === 'true'")
+        if ready:
+            self.wait_for("document.documentElement?.dataset.ready === 'true'")
 
     def resize(self, width: int, height: int) -> None:
         """Give the page another size, in CSS pixels."""

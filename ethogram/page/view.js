@@ -735,6 +735,7 @@ async function start() {
     if (chosen) chooseRoot(chosen);
   });
   if (state.live) followRuns();
+  drawNow();
   document.documentElement.dataset.ready = "true";
 }
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-DOCUMENTS = ("README.md",)
+DOCUMENTS = ("README.md", "docs/commands.md")
 
 
 def console_blocks(text: str) -> list[list[tuple[str, str]]]:

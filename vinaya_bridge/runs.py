@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 import msgspec
 import orjson
@@ -17,10 +16,11 @@ from vinaya_bridge.naming import dispatch_run_id, sitting_run_id, split_run_id
 __all__ = ["Append", "Held", "Known", "MainRun", "RunFacts", "missing_emits"]
 
 _OF_ITS_LINE = frozenset({"part", "line", "redacted", "unknown"})
+_LAST_PLAIN_ACT = int(Act.LOOP)
 _NO_TIME = "the time of the run's first line or of this one cannot be read"
 
 
-class Append(NamedTuple):
+class Append(msgspec.Struct, frozen=True, gc=False):
     """
     One event to append.
 
@@ -148,6 +148,10 @@ class MainRun:
         Returns:
             What to append, in order; None when the line is late: a run it belongs to has its terminal event.
         """
+        if known is None:
+            plain = self._plain(entry, now)
+            if plain is not None:
+                return plain
         emits = entry.emits if known is None else missing_emits(entry, known)
         held = self._holder_of(entry) if known is None else None  # what is half written is completed at once
         if held is not None:
@@ -163,6 +167,23 @@ class MainRun:
             run.last_activity = now
             runs[target] = run
         self._write(entry, emits, runs, appends)
+        return appends
+
+    def _plain(self, entry: Entry, now: float) -> list[Append] | None:
+        """The events of a line that can neither start nor end anything, as most do; None for any other."""
+        if entry.act > _LAST_PLAIN_ACT or not self._sittings:
+            return None
+        run = self._sittings[-1]
+        if not run.started or run.finished or run.ends:
+            return None
+        run_id, ts, identity, digest = run.run_id, entry.ts, entry.identity, entry.digest
+        appends = []
+        for emit in entry.emits:
+            if emit.run or emit.only or emit.fill or emit.type == "agent.started":
+                return None
+            appends.append(Append(run_id, emit.type, emit.payload, ts, identity, emit.part, digest))
+        if appends:
+            run.last_activity = now
         return appends
 
     def _run_for(self, entry: Entry, target: int, appends: list[Append]) -> _Run:

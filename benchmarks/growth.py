@@ -1,0 +1,115 @@
+"""The second table: how time and memory grow, and what the extremes take."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import orjson
+
+from benchmarks.child import Took, convert
+from tests.support.corpus import corpus_lines, write_corpus_tree
+
+_SIZES = (10_000, 50_000, 250_000)
+_FULL_SIZES = (*_SIZES, 1_000_000, 4_000_000)
+_WORK = 32
+
+
+def report(folder: Path, *, full: bool) -> None:
+    """
+    Print the table.
+
+    Args:
+        folder: Where inputs and outputs lie.
+
+        full: Whether to go to the sizes that are promised, which takes half an hour.
+    """
+    print(f"{'':44}{'seconds':>9}{'µs/line':>9}{'peak MB':>9}{'MB/M lines':>12}")
+    source, out = folder / "in", folder / "grown"
+    for size in _FULL_SIZES if full else _SIZES:
+        write_corpus_tree(source, size, random=Random(size), files=8, work=_WORK)
+        _row(f"{size:,} lines", source, out)
+    scale = 1 if full else 10
+    extremes: list[tuple[str, Callable[[Path], None]]] = [
+        (f"one line of {200 // scale} MB", lambda path: _one_line(path, (200 << 20) // scale)),
+        (f"one run of {1_000_000 // scale:,} lines", lambda path: _one_run(path, 1_000_000 // scale)),
+        (f"{100_000 // scale:,} runs of one line", lambda path: _many_runs(path, 100_000 // scale)),
+        (f"{50_000 // scale:,} files of two lines", lambda path: _many_files(path, 50_000 // scale)),
+    ]
+    for name, write in extremes:
+        source.mkdir()
+        write(source)
+        _row(name, source, out)
+    print(f"{'ten writers, 1,000 lines/s: ms, median and 99 %':44}{_tail_latency(folder, 30 if full else 5)}")
+
+
+def _row(name: str, source: Path, out: Path) -> Took:
+    took = convert(source, out)
+    shutil.rmtree(source)
+    per_million = took.peak_mb / took.lines * 1e6
+    shown = f"{per_million:12.0f}" if took.lines >= 1_000_000 else ""
+    print(
+        f"{name:44}{took.seconds:9.2f}{took.seconds / took.lines * 1e6:9.1f}{took.peak_mb:9.0f}{shown}",
+        flush=True,
+    )
+    return took
+
+
+def _template() -> dict[str, dict[str, object]]:
+    """A line of schema 3 that any run can have."""
+    lines = map(orjson.loads, corpus_lines(500, random=Random(4)))
+    return next(line for line in lines if line["kind"] == "operation" and line["meta"]["schema"] == 3)
+
+
+def _line(template: dict[str, dict[str, object]], number: int, run: str, process: str, seq: int) -> bytes:
+    meta = template["meta"]
+    meta["event_id"] = f"00000000-0000-4000-8000-{number:012x}"
+    meta["process_id"], meta["seq"], meta["run_id"] = process, seq, run
+    meta["lineage"] = {"run": run, "attempt": None, "parent": None}
+    return orjson.dumps(template) + b"\n"
+
+
+def _one_line(folder: Path, size_bytes: int) -> None:
+    template = _template()
+    template["target"] = "x" * size_bytes  # type: ignore[assignment]
+    (folder / "1.ndjson").write_bytes(_line(template, 0, "run-0", "0" * 32, 0))
+
+
+def _one_run(folder: Path, lines: int) -> None:
+    template = _template()
+    with (folder / "1.ndjson").open("wb") as stream:
+        stream.writelines(_line(template, number, "run-0", "0" * 32, number) for number in range(lines))
+
+
+def _many_runs(folder: Path, runs: int) -> None:
+    template = _template()
+    with (folder / "1.ndjson").open("wb") as stream:
+        stream.writelines(_line(template, run, f"run-{run}", f"{run:032x}", 0) for run in range(runs))
+
+
+def _many_files(folder: Path, files: int) -> None:
+    template = _template()
+    for file in range(files):
+        lines = (_line(template, 2 * file + seq, "run-0", f"{file:032x}", seq) for seq in range(2))
+        (folder / f"{file}.ndjson").write_bytes(b"".join(lines))
+
+
+def _tail_latency(folder: Path, seconds: int) -> str:
+    """How long after its line was written an event is durable, in milliseconds: the median and the 99th percentile."""
+    source, out = folder / "live", folder / "live-out"
+    source.mkdir()
+    (source / "0.ndjson").touch()
+    command = [sys.executable, "-m", "benchmarks.tailing", str(source), str(out), str(seconds + 3)]
+    writer = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.writing", str(source), str(seconds)], stdout=subprocess.DEVNULL
+    )
+    try:
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    finally:
+        writer.wait()
+        shutil.rmtree(source)
+    return done.stdout.decode().strip()

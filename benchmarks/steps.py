@@ -1,0 +1,214 @@
+"""The steps of a conversion, each alone, and the whole of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import orjson
+
+from benchmarks.child import convert
+from benchmarks.measure import Case, Outcome
+from ethogram import CanonicalDraft
+from ethogram.canonical import compose_lines
+from ethogram.rundir import RunDirectory
+from ethogram.sink import RunState
+from vinaya_bridge.entry import Entry, Place
+from vinaya_bridge.extents import whole_files
+from vinaya_bridge.files import discover
+from vinaya_bridge.gather import Gatherer, Tally
+from vinaya_bridge.lines import LineReader
+from vinaya_bridge.log import EventLine, Reader
+from vinaya_bridge.log.headers import KnownHeaders
+from vinaya_bridge.log.identity import digest_of
+from vinaya_bridge.log.redaction import find_in_bytes
+from vinaya_bridge.mapping import load_mapping
+from vinaya_bridge.placing import Decided, Placer
+from vinaya_bridge.scan import Scanner, ScanOptions
+from vinaya_bridge.settle import run_fingerprint
+from vinaya_bridge.spill import Partition, Spill
+from vinaya_bridge.stamp import Stamp
+
+_PARTITIONS = 16
+
+
+class _Composing:
+    """A sink that makes the lines of events and keeps none."""
+
+    def append_canonical(self, run_id: str, drafts: Sequence[CanonicalDraft]) -> RunState:
+        compose_lines(run_id, 1, "2026-08-02T06:00:00.000Z", drafts)
+        return RunState()
+
+
+class Steps:
+    """
+    The steps over a sample that is held in memory.
+
+    Args:
+        source: The folder of log files.
+
+        out: Where runs are written; removed after each round.
+    """
+
+    def __init__(self, source: Path, out: Path) -> None:
+        self._out = out
+        self._extents = whole_files(discover([source]).files)
+        self.lines = [raw for extent in self._extents for raw in extent.file.path.read_bytes().splitlines()]
+        self.size_bytes = sum(map(len, self.lines)) + len(self.lines)
+        self.mean_bytes = self.size_bytes / len(self.lines)
+        self._mapping = load_mapping("core")
+        self._reader = Reader()
+        self._scanner = Scanner(self._reader, self._mapping, ScanOptions())
+        self._events = [
+            verdict for raw in self.lines if isinstance(verdict := self._reader.read(raw), EventLine)
+        ]
+        places = [Place(0, number, 0, len(raw)) for number, raw in enumerate(self.lines)]
+        found = [
+            self._scanner.event(line, place, b"") for line, place in zip(self._events, places, strict=True)
+        ]
+        self._entries = [entry for entry in found if isinstance(entry, Entry)]
+        self._searched = self._texts()
+
+    def _texts(self) -> list[bytes]:
+        """What the reader searches for secrets: a line, or what is left of it without a header met before."""
+        headers = KnownHeaders()
+        texts = []
+        for raw, line in zip(self.lines, self._events, strict=True):
+            shortened = headers.shorten(raw)
+            if shortened is None:
+                headers.learn(raw, line.record, line.header)
+            texts.append(raw if shortened is None else shortened[1])
+        return texts
+
+    def floor(self) -> None:
+        """The unit c."""
+        loads, dumps, option = orjson.loads, orjson.dumps, orjson.OPT_SORT_KEYS
+        for raw in self.lines:
+            dumps(loads(raw), None, option)
+
+    def cases(self) -> list[Case]:
+        """Return a case a step."""
+        return [
+            Case("lines cut, and the file's sha256", self._cut),
+            Case("redaction: the search for secrets", self._search, 0.5),
+            Case("reading and strict validation", self._read, 0.9, less="redaction: the search for secrets"),
+            Case("digest of each line's content", self._digest),
+            Case("mapping and canonical text", self._map, 0.6),
+            Case("ledger, and which main runs share identities", self._account),
+            Case("entries spilled and read back", self._spill),
+            Case("identities settled, order, runs, envelopes", self._place),
+            Case("the same, and runs written", self._write),
+            Case("all of reading and mapping, as convert does it", self._gather),
+        ]
+
+    def _cut(self) -> None:
+        for extent in self._extents:
+            for batch in LineReader(extent.file).read_batches():
+                assert batch.raws
+
+    def _read(self) -> None:
+        read = self._reader.read
+        for raw in self.lines:
+            read(raw)
+
+    def _search(self) -> None:
+        for text in self._searched:
+            find_in_bytes(text)
+
+    def _digest(self) -> None:
+        for line in self._events:
+            digest_of(line.record)
+
+    def _map(self) -> None:
+        drafter = self._mapping.drafter
+        for line in self._events:
+            drafter(line)(line)
+
+    def _account(self) -> None:
+        tally = Tally()
+        runs = {entry.main_run: run_fingerprint(entry.main_run) for entry in self._entries}
+        for line, entry in zip(self._events, self._entries, strict=True):
+            tally.ledger.saw(entry.process, entry.seq, line.header.version)
+            tally.spread.add(entry.identity, runs[entry.main_run])
+        tally.spread.suspects()
+
+    def _spill(self) -> None:
+        encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[Entry])
+        for start in range(0, len(self._entries), 128):
+            decoder.decode(encoder.encode(self._entries[start : start + 128]))
+
+    def _place(self) -> None:
+        stamp = Stamp(source=False)
+        Placer(_Composing(), stamp).place(Partition((), self._entries), Decided())
+
+    def _write(self) -> None:
+        stamp = Stamp(source=False)
+        with RunDirectory(self._out, clock=stamp, durability="batch") as sink:
+            Placer(sink, stamp).place(Partition((), self._entries), Decided())
+        shutil.rmtree(self._out)
+
+    def _gather(self) -> None:
+        spill = Spill(self._out / "entries", partitions=_PARTITIONS, budget_bytes=1 << 40)
+        reader = Reader()
+        gatherer = Gatherer(
+            reader,
+            Scanner(reader, self._mapping, ScanOptions()),
+            spill,
+            partitions=_PARTITIONS,
+            take_aside=lambda _aside: None,
+            whole_lines=False,
+        )
+        for source, extent in enumerate(self._extents):
+            gatherer.read(extent, source)
+
+
+class Whole:
+    """
+    Whole conversions, each in a process of its own.
+
+    Args:
+        source: The folder of log files.
+
+        out: The output; removed after each.
+
+        floor: The unit c over the sample.
+
+        sample: How many lines the sample has.
+    """
+
+    def __init__(self, source: Path, out: Path, *, floor: Callable[[], object], sample: int) -> None:
+        self._source = source
+        self._out = out
+        self._refused = source.parent / "refused"
+        files = [path.read_bytes() for path in sorted(source.rglob("*.ndjson"))]
+        self.size_bytes = sum(map(len, files))
+        self._times = round(sum(data.count(b"\n") for data in files) / sample)
+        self._sample_floor = floor
+        self._write_refused(files)
+
+    def _write_refused(self, files: Sequence[bytes]) -> None:
+        """The same lines, of which one in a hundred lacks its end."""
+        self._refused.mkdir()
+        for number, data in enumerate(files):
+            lines = data.splitlines()
+            lines[::100] = [line[: len(line) // 2] for line in lines[::100]]
+            (self._refused / f"{number}.ndjson").write_bytes(b"\n".join(lines) + b"\n")
+
+    def floor(self) -> None:
+        """The unit c over as many lines: the sample, as often as it takes."""
+        for _ in range(self._times):
+            self._sample_floor()
+
+    def cases(self) -> list[Case]:
+        """Return a case for each number of jobs, and one for a log with refused lines."""
+        return [
+            Case("convert --jobs 1", lambda: self._convert(self._source, 1), 2.4),
+            Case("convert --jobs 2", lambda: self._convert(self._source, 2), 1.3),
+            Case("convert --jobs 1, one line in 100 refused", lambda: self._convert(self._refused, 1)),
+        ]
+
+    def _convert(self, source: Path, jobs: int) -> Outcome:
+        took = convert(source, self._out, jobs)
+        return Outcome(took.seconds, took.peak_mb if jobs == 1 else None)

@@ -11,7 +11,7 @@ from random import Random
 
 import orjson
 
-from benchmarks.child import Took, convert
+from benchmarks.child import convert
 from tests.support.corpus import corpus_lines, write_corpus_tree
 
 _SIZES = (10_000, 50_000, 250_000)
@@ -47,8 +47,8 @@ def report(folder: Path, *, full: bool) -> None:
     print(f"{'ten writers, 1,000 lines/s: ms, median and 99 %':44}{_tail_latency(folder, 30 if full else 5)}")
 
 
-def _row(name: str, source: Path, out: Path) -> Took:
-    took = convert(source, out)
+def _row(name: str, source: Path, out: Path) -> None:
+    took = convert(source, out / name)
     shutil.rmtree(source)
     per_million = took.peak_mb / took.lines * 1e6
     shown = f"{per_million:12.0f}" if took.lines >= 1_000_000 else ""
@@ -56,7 +56,6 @@ def _row(name: str, source: Path, out: Path) -> Took:
         f"{name:44}{took.seconds:9.2f}{took.seconds / took.lines * 1e6:9.1f}{took.peak_mb:9.0f}{shown}",
         flush=True,
     )
-    return took
 
 
 def _template() -> dict[str, dict[str, object]]:

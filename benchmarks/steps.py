@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -49,11 +49,12 @@ class Steps:
     Args:
         source: The folder of log files.
 
-        out: Where runs are written; removed after each round.
+        out: Where runs are written; each round has a folder of its own.
     """
 
     def __init__(self, source: Path, out: Path) -> None:
         self._out = out
+        self._numbers = count()
         self._extents = whole_files(discover([source]).files)
         self.lines = [raw for extent in self._extents for raw in extent.file.path.read_bytes().splitlines()]
         self.size_bytes = sum(map(len, self.lines)) + len(self.lines)
@@ -145,9 +146,9 @@ class Steps:
 
     def _write(self) -> None:
         stamp = Stamp(source=False)
-        with RunDirectory(self._out, clock=stamp, durability="batch") as sink:
+        out = self._out / f"{next(self._numbers)}"
+        with RunDirectory(out, clock=stamp, durability="batch") as sink:
             Placer(sink, stamp).place(Partition((), self._entries), Decided())
-        shutil.rmtree(self._out)
 
     def _gather(self) -> None:
         spill = Spill(self._out / "entries", partitions=_PARTITIONS, budget_bytes=1 << 40)
@@ -171,7 +172,7 @@ class Whole:
     Args:
         source: The folder of log files.
 
-        out: The output; removed after each.
+        out: Where outputs are written, each in a folder of its own.
 
         floor: The unit c over the sample.
 
@@ -181,6 +182,7 @@ class Whole:
     def __init__(self, source: Path, out: Path, *, floor: Callable[[], object], sample: int) -> None:
         self._source = source
         self._out = out
+        self._numbers = count()
         self._refused = source.parent / "refused"
         files = [path.read_bytes() for path in sorted(source.rglob("*.ndjson"))]
         self.size_bytes = sum(map(len, files))
@@ -210,5 +212,5 @@ class Whole:
         ]
 
     def _convert(self, source: Path, jobs: int) -> Outcome:
-        took = convert(source, self._out, jobs)
+        took = convert(source, self._out / f"{next(self._numbers)}", jobs)
         return Outcome(took.seconds, took.peak_mb if jobs == 1 else None)

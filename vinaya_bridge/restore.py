@@ -50,14 +50,14 @@ _SEGMENT: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,198}[A-Za-z0-9])?", 
 _COMMIT_EVERY: Final = 10_000
 _SCHEMA: Final = """
 CREATE TABLE lines (
-  value BLOB PRIMARY KEY,
+  value BLOB NOT NULL UNIQUE,
   file TEXT NOT NULL,
   process TEXT NOT NULL,
   seq INTEGER NOT NULL,
   identity TEXT NOT NULL,
   text BLOB NOT NULL,
   redacted INTEGER NOT NULL
-) WITHOUT ROWID;
+);
 CREATE TABLE held (
   identity TEXT NOT NULL,
   digest TEXT NOT NULL,
@@ -224,9 +224,11 @@ class _Lines:
         if len(self._held) >= _COMMIT_EVERY:
             self._flush()
 
-    def add(self, line: dict[str, Json], text: bytes, *, identity: str, is_redacted: bool = False) -> None:
-        """Take a line; one of the same value was there before, or is added once."""
-        value = hashlib.sha256(_exact_text(line)).digest()
+    def add(
+        self, line: dict[str, Json], text: bytes, *, exact: bytes, identity: str, is_redacted: bool = False
+    ) -> None:
+        """Take a line with its text, and one that is the same for the same value; a value is given back once."""
+        value = hashlib.sha256(exact).digest()
         meta = cast(dict[str, Json], line["meta"])
         row = (value, stream_of(line), _process_of(line), _whole(meta["seq"]), identity, text, is_redacted)
         self._lines.append(row)
@@ -284,7 +286,8 @@ def _collect_event(event: dict[str, Json], lines: _Lines) -> None:
     identity, line = str(block["eventId"]), block.get("line")
     lines.hold(identity, str(block["digest"]), is_whole=line is not None)
     if isinstance(line, dict):
-        lines.add(line, canonical_payload(line), identity=identity, is_redacted="redacted" in block)
+        text = canonical_payload(line)
+        lines.add(line, text, exact=text, identity=identity, is_redacted="redacted" in block)
 
 
 def _collect_kept(folder: Path, lines: _Lines, reader: Reader) -> dict[str, int]:
@@ -298,7 +301,7 @@ def _collect_kept(folder: Path, lines: _Lines, reader: Reader) -> dict[str, int]
                 line = cast(dict[str, Json], parse(piece.raw.decode()))
                 identity = piece.verdict.identity
                 lines.hold(identity, piece.verdict.digest, is_whole=True)
-                lines.add(line, piece.raw, identity=identity)
+                lines.add(line, piece.raw, exact=_exact_text(line), identity=identity)
             else:
                 others[row.why] += 1
     return dict(sorted(others.items()))

@@ -17,7 +17,7 @@ from vinaya_bridge.lines import PhysicalLine
 from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion, Verdict
 from vinaya_bridge.log.codes import OVER_BOUND, UNSAFE_INTEGER
 from vinaya_bridge.log.headers import HeaderFacts
-from vinaya_bridge.log.identity import content_of
+from vinaya_bridge.log.identity import exact_text
 from vinaya_bridge.mapping import CompiledMapping
 from vinaya_bridge.mapping.compile import Drafter
 from vinaya_bridge.mapping.emit import Emit, OverBound, with_origin
@@ -360,9 +360,12 @@ def _bounded(text: str | None) -> str | None:
 
 def _carrying(emits: list[Emit], line: EventLine, main_run: str) -> list[Emit] | None:
     """The events of a line, one of which carries it whole; None where none can."""
+    text = exact_text(line.record)
+    if text is None:
+        return None
     # A parent's id is the main run's, with a number; escaped, a character of it takes six bytes at most.
     spare_bytes = 256 + 6 * len(main_run)
-    return with_origin(emits, content_of(line.record), is_redacted=line.is_redacted, spare_bytes=spare_bytes)
+    return with_origin(emits, text, is_redacted=line.is_redacted, spare_bytes=spare_bytes)
 
 
 def _over_bound(fault: OverBound, raw: bytes, place: Place, run: str, name: str, seq: int) -> Aside:

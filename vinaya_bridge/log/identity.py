@@ -11,6 +11,7 @@ import msgspec
 import orjson
 
 from ethogram.canonical import canonical_payload, format_number
+from ethogram.json_text import numbers_fit
 from vinaya_bridge.log.precise import unstructure
 from vinaya_bridge.log.quick import IS_PLAIN
 from vinaya_bridge.log.text import Json, is_unicode
@@ -30,6 +31,7 @@ _SPACE: Final = (
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 _LONGEST_VERSION: Final = 256
+_BEYOND_SAFE: Final = str(2**53).encode()
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -109,20 +111,28 @@ def canonical_text(record: Any) -> bytes:
     return text if is_plain(record) else canonical_payload(orjson.loads(text))
 
 
-def content_of(record: Any) -> dict[str, Json]:
+def exact_text(record: Any) -> bytes | None:
     """
-    A record as the JSON value of its line: absent fields stay absent, numbers keep their value.
+    Writes a line's content in its canonical form where that loses nothing.
 
     Args:
         record: A record, or a struct with the same attributes, as the reader made it.
 
     Returns:
-        The value; what was redacted in the record is redacted in it.
+        UTF-8 text that reads back as the same JSON value, with no number beyond 2^53 - 1; None where there is none.
     """
-    if hasattr(record, IS_PLAIN):
-        content: dict[str, Json] = orjson.loads(_encode(record))
-        return content
-    return unstructure(record)
+    is_plain: Callable[[Any], bool] | None = getattr(record, IS_PLAIN, None)
+    if is_plain is not None:
+        text = _encode(record)
+        if is_plain(record) and _BEYOND_SAFE not in text:  # the quick path holds no greater number
+            return text
+        content: Json = orjson.loads(text)
+    else:
+        content = unstructure(record)
+    if not numbers_fit(content):
+        return None
+    text = canonical_payload(content)
+    return text if orjson.loads(text) == content else None
 
 
 def process_of(record: Any) -> str:

@@ -10,11 +10,17 @@ import orjson
 from attrs import frozen
 
 from ethogram.canonical import canonical_payload
-from ethogram.json_text import numbers_fit
 from ethogram.validation import OverBound as TextOverBound
 from ethogram.validation import PayloadTooLarge, ValidationDetails, ValidationError, validate
-from ethogram.vocabulary import MAX_PAYLOAD_BYTES, MAX_SAFE_INTEGER
-from vinaya_bridge.log.text import Json
+from ethogram.vocabulary import MAX_PAYLOAD_BYTES, MAX_SAFE_INTEGER, MAX_TEXT_SCALARS
+
+_BLOCK = b'"vinaya":{"digest":'
+_PART = b',"part":'
+_RUN_ID = b',"runId":'
+"""Marks of the block in a payload: its beginning, and the keys before which ``line`` and ``redacted`` stand."""
+
+_NO_TYPE = "line.whole"
+"""The name of no type of the protocol: what is checked under it has only the bounds that all payloads have."""
 
 CERTAINLY_BOUNDED_BYTES = 4096
 """A payload of at most so many bytes cannot hold a text over the smallest bound of the protocol."""
@@ -181,7 +187,7 @@ def fill_payload(
 
 
 def with_origin(
-    emits: Sequence[Emit], line: dict[str, Json], *, is_redacted: bool = False, spare_bytes: int = 0
+    emits: Sequence[Emit], line: bytes, *, is_redacted: bool = False, spare_bytes: int = 0
 ) -> list[Emit] | None:
     """
     Add the whole line, as the object ``vinaya.line``, to the first event that is certainly emitted.
@@ -191,25 +197,28 @@ def with_origin(
     Args:
         emits: The events of the line.
 
-        line: The line as decoded JSON, redacted.
+        line: The line in canonical form, redacted, with no number that the protocol does not have.
 
         is_redacted: Whether a secret was cut out of it: the block then says ``"redacted": true``.
 
-        spare_bytes: How much the engine may still add to a payload, beside what `Fill.ELAPSED` adds.
+        spare_bytes: How much the engine may still add to a payload.
 
     Returns:
-        The events; None where the line would break a bound, or holds a number that cannot be carried exactly.
+        The events; None where the line would break a bound.
     """
+    if len(line) > MAX_TEXT_SCALARS:  # else no string of it can be over the bound of one
+        try:
+            validate(_NO_TYPE, orjson.loads(line))
+        except ValidationError:
+            return None
     carriers = _certain(emits)
-    if not carriers:
-        return None
     found = list(emits)
     for index in carriers:
-        carrying = _carrying(emits[index], line, is_redacted=is_redacted, spare_bytes=spare_bytes)
-        if carrying is None:
+        payload = _carrying(emits[index].payload, line, is_redacted=is_redacted)
+        if len(payload) + spare_bytes > MAX_PAYLOAD_BYTES:
             return None
-        found[index] = carrying
-    return found
+        found[index] = msgspec.structs.replace(emits[index], payload=payload)
+    return found if carriers else None
 
 
 def _certain(emits: Sequence[Emit]) -> list[int]:
@@ -226,17 +235,15 @@ def _certain(emits: Sequence[Emit]) -> list[int]:
     return pair
 
 
-def _carrying(emit: Emit, line: dict[str, Json], *, is_redacted: bool, spare_bytes: int) -> Emit | None:
-    if not numbers_fit(line):  # the protocol has no number beyond 2^53
-        return None
-    fields = orjson.loads(emit.payload)
-    block = fields["vinaya"]
-    block["line"] = line
+def _carrying(payload: bytes, line: bytes, *, is_redacted: bool) -> bytes:
+    """The payload with the line in its block. The bytes found cannot stand in a string: a quote in one is escaped."""
+    block = payload.find(_BLOCK)
+    if block < 0 or payload.find(_BLOCK, block + 1) >= 0:
+        fields = orjson.loads(payload)
+        fields["vinaya"] |= {"line": orjson.loads(line)} | ({"redacted": True} if is_redacted else {})
+        return canonical_payload(fields)
+    at = payload.index(_PART, block)
+    rest = payload[at:]
     if is_redacted:
-        block["redacted"] = True
-    payload = canonical_payload(fields)
-    if len(payload) + spare_bytes > MAX_PAYLOAD_BYTES or orjson.loads(payload)["vinaya"]["line"] != line:
-        return None
-    if over_bound(emit.type, payload, emit.fill) is not None:
-        return None
-    return msgspec.structs.replace(emit, payload=payload)
+        rest = rest.replace(_RUN_ID, b',"redacted":true' + _RUN_ID, 1)
+    return b'%b,"line":%b%b' % (payload[:at], line, rest)

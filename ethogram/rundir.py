@@ -155,6 +155,20 @@ class RunDirectory:
 
         return self._write(run_id, build)
 
+    def adopt(self, folder: Path) -> None:
+        """
+        Take over whole runs that another `RunDirectory` wrote, each by renaming it: none is ever here in part.
+
+        Args:
+            folder: The root of the other one, on the same file system; nobody writes to it any more. It is
+                empty afterwards.
+
+        Raises:
+            SinkUnavailable: The system refused, or a run is here already; those before it are taken over.
+        """
+        with self._lock, system_faults(self.root):
+            self._files.adopt(folder)
+
     def last_seq(self, run_id: str) -> int:
         """How far a run has come: see `Sink.last_seq`. A broken log raises MalformedLog."""
         return self.state(run_id).last_seq

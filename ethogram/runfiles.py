@@ -109,14 +109,32 @@ class RunFiles:
         Raises:
             OSError: The system refused.
         """
-        if self._root_fd is None:
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._make_root()
         root_fd = self._root()
         with suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=root_fd)
         fd = os.open(f"{name}/{EVENTS_FILE}", _APPEND | os.O_CREAT, 0o600, dir_fd=root_fd)
         self._unsynced_directories.add(name)
         return fd
+
+    def adopt(self, folder: Path) -> None:
+        """
+        Take over the runs of another directory, none of which may be here.
+
+        Args:
+            folder: A directory of runs on the same file system; empty afterwards.
+
+        Raises:
+            OSError: The system refused, or a run is here already; those before it are taken over.
+        """
+        self._make_root()
+        root_fd = self._root()
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries)
+        for name in names:
+            os.rename(folder / name, name, dst_dir_fd=root_fd)
+        if names:
+            self._anything_unsynced = True
 
     def scan(self, run_id: str, fd: int) -> LogScan:
         """
@@ -365,6 +383,10 @@ class RunFiles:
         """
         run_id = run_id_of(name)
         return _first_run_id(self.root / name / EVENTS_FILE, name) if run_id is None else run_id
+
+    def _make_root(self) -> None:
+        if self._root_fd is None:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def _root(self) -> int:
         if self._root_fd is None:

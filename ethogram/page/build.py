@@ -10,7 +10,20 @@ from importlib.resources import files
 STYLES = ("view.css",)
 """The style sheets, in their order."""
 
-SCRIPTS = ("data.js", "time.js", "marks.js", "lanes.js", "plot.js", "detail.js", "table.js", "view.js")
+SCRIPTS = (
+    "data.js",
+    "time.js",
+    "marks.js",
+    "lanes.js",
+    "plot.js",
+    "detail.js",
+    "table.js",
+    "frame.js",
+    "head.js",
+    "select.js",
+    "input.js",
+    "view.js",
+)
 """The scripts, in their order: each uses what stands before it."""
 
 OVERHEAD_BYTES = 120_000

@@ -19,17 +19,19 @@ import orjson
 from attrs import frozen
 
 from ethogram.canonical import canonical_payload, format_number
+from vinaya_bridge import stored
 from vinaya_bridge.errors import Code, ConfigurationError, SinkError
 from vinaya_bridge.kept import REPLAYED, kept_rows
 from vinaya_bridge.ledger import JsonValue
 from vinaya_bridge.log import EventLine, Reader
 from vinaya_bridge.log.text import Json, parse
 from vinaya_bridge.naming import RELAY_RUN
-from vinaya_bridge.output import OUTPUT_FOREIGN, OUTPUT_UNWRITABLE, Output, writing
+from vinaya_bridge.output import OUTPUT_UNWRITABLE, Output, writing
 from vinaya_bridge.places import check_output_not_inside_inputs
 from vinaya_bridge.reading import read_pieces
 from vinaya_bridge.report import keeps_lines_whole
 from vinaya_bridge.reread import kept_line
+from vinaya_bridge.stored import stored_payloads
 
 NOT_WHOLE = Code(
     "VB421",
@@ -44,7 +46,7 @@ PLACE_TAKEN = Code(
     "The lines are given back as a new directory, written whole or not at all, so that they are never mixed with the "
     "lines of a live log. Give a directory that does not exist, or an empty one.",
 )
-CODES = (NOT_WHOLE, PLACE_TAKEN)
+CODES = (NOT_WHOLE, PLACE_TAKEN, *stored.CODES)
 
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,198}[A-Za-z0-9])?", re.ASCII)
 _COMMIT_EVERY: Final = 10_000
@@ -159,7 +161,7 @@ def restore(out: str | Path, logs: str | Path, *, reader: Reader | None = None) 
         scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         with closing(_Lines(scratch / "lines.sqlite")) as lines:
-            _collect_events(output.runs, lines)
+            _collect_events(output, lines)
             kept = _collect_kept(output.kept, lines, reader or Reader())
             files, redacted = _write(lines, scratch / "logs")
             missing = lines.missing()
@@ -262,32 +264,16 @@ class _Lines:
         self._database.close()
 
 
-def _collect_events(runs: Path, lines: _Lines) -> None:
-    for path in sorted(runs.glob("*/events.jsonl")):
-        with path.open("rb") as stream:
-            for number, raw in enumerate(stream, 1):
-                if not raw.endswith(b"\n"):
-                    break
-                try:
-                    _collect_event(orjson.loads(raw), lines)
-                except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as fault:
-                    raise SinkError(
-                        OUTPUT_FOREIGN,
-                        f"line {number:,} is no event of this tool",
-                        place=str(path),
-                        remedy="see what vinaya-bridge verify says of the output",
-                    ) from fault
-
-
-def _collect_event(event: dict[str, Json], lines: _Lines) -> None:
-    block = cast(dict[str, Json], event["payload"]).get("vinaya")
-    if event["runId"] == RELAY_RUN or not isinstance(block, dict) or "part" not in block:
-        return
-    identity, line = str(block["eventId"]), block.get("line")
-    lines.hold(identity, str(block["digest"]), is_whole=line is not None)
-    if isinstance(line, dict):
-        text = canonical_payload(line)
-        lines.add(line, text, exact=text, identity=identity, is_redacted="redacted" in block)
+def _collect_events(output: Output, lines: _Lines) -> None:
+    for run_id, payload in stored_payloads(output):
+        block = payload.get("vinaya")
+        if run_id == RELAY_RUN or not isinstance(block, dict) or "part" not in block:
+            continue
+        identity, line = str(block.get("eventId")), block.get("line")
+        lines.hold(identity, str(block.get("digest")), is_whole=line is not None)
+        if isinstance(line, dict):
+            text = canonical_payload(line)
+            lines.add(line, text, exact=text, identity=identity, is_redacted="redacted" in block)
 
 
 def _collect_kept(folder: Path, lines: _Lines, reader: Reader) -> dict[str, int]:

@@ -21,8 +21,10 @@ from vinaya_bridge.convert import ConvertOptions, convert
 from vinaya_bridge.errors import ConfigurationError
 from vinaya_bridge.kept import INDEX_NAME, kept_rows
 from vinaya_bridge.log import Reader, Refused, UnknownVersion, Verdict
+from vinaya_bridge.output import Output
 from vinaya_bridge.replay import replay
 from vinaya_bridge.restore import restore
+from vinaya_bridge.stored import stored_payloads
 from vinaya_bridge.tail import Tail
 from vinaya_bridge.verify import verify
 
@@ -271,6 +273,25 @@ def test_a_tail_can_follow_what_was_converted_and_replayed(tmp_path: Path) -> No
         tail.settle()
     assert (poll.notices, poll.gaps, poll.new) == ([], [], [])
     assert types(out, "run-a") == before
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_a_line_is_added_to_the_sink_of_the_output(kind: str, tmp_path: Path) -> None:
+    source = log_of(tmp_path / "in", sample("gate", "summary"), newer(sample("gate", "summary", seq=1)))
+    out, sink = tmp_path / "out", f"{kind}:{tmp_path / 'events'}"
+    with Tail([source], out, sink=sink, now=lambda: 1_900_000_000.0) as tail:
+        tail.poll()
+        tail.settle()
+    assert again(out) == {"read": 1, "converted": 1}
+    assert again(out) == {}
+    identities = [payload["vinaya"] for run, payload in stored_payloads(Output(out)) if run == "run-a"]
+    assert [block["eventId"] for block in identities if isinstance(block, dict) and "part" in block] == [
+        "ev-run-a-proc-a-0",
+        "ev-run-a-proc-a-1",
+    ]
+    with Tail([source], out, sink=sink, now=lambda: 1_900_000_000.0) as tail:
+        poll = tail.poll()
+    assert (poll.notices, poll.gaps, poll.new) == ([], [], [])
 
 
 def test_a_replayed_line_is_kept_whole_where_the_output_keeps_lines_whole(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.support.logs import WholeLog, spread, whole_logs, write_files
 from tests.support.samples import sample
 from tests.support.strategies import Json, Line, dump
 from vinaya_bridge.convert import ConvertOptions, convert
-from vinaya_bridge.errors import ConfigurationError
+from vinaya_bridge.errors import ConfigurationError, SinkError
 from vinaya_bridge.kept import kept_bytes, kept_rows
 from vinaya_bridge.restore import restore, stream_of
 from vinaya_bridge.tail import Tail
@@ -103,6 +103,22 @@ def test_what_is_restored_of_a_tailed_log_is_that_log(
     restore(folder / "out", folder / "logs")
     assert values(lines_of(folder / "logs")) == values(log.lines)
     proven(folder / "out", source)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_what_went_to_a_file_is_restored_from_it(kind: str, repository: Path, tmp_path: Path) -> None:
+    source = repository / "fixtures" / "pause-and-resume" / "in"
+    file, out = tmp_path / "events", tmp_path / "out"
+    with Tail([source], out, origin="full", sink=f"{kind}:{file}", now=lambda: 1_900_000_000.0) as tail:
+        tail.poll()
+        tail.settle()
+    assert restore(out, tmp_path / "logs").complete
+    assert values(lines_of(tmp_path / "logs")) == values(lines_of(source))
+    file.unlink()
+    with pytest.raises(SinkError, match="not there") as raised:
+        restore(out, tmp_path / "again")
+    assert raised.value.remedy
+    assert not (tmp_path / "again").exists()
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

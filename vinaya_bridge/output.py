@@ -7,7 +7,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -138,7 +138,8 @@ class Output:
                     stream.truncate(whole)
                 if not whole:
                     path.unlink()
-                    path.parent.rmdir()
+                    with suppress(OSError):  # something else lies there: an empty run is none
+                        path.parent.rmdir()
 
     def clear(self, name: str) -> Path:
         """Remove a folder of ``state`` with all it holds, whoever left it, and return its path."""

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 import orjson
-from attrs import define, field
 
 from vinaya_bridge.entry import END_ACTS, Act, Entry
 from vinaya_bridge.known import Known, RunFacts, missing_emits
 from vinaya_bridge.mapping.emit import Emit, Fill, Only, Run, fill_payload
 from vinaya_bridge.naming import dispatch_run_id, sitting_run_id, split_run_id
+from vinaya_bridge.siblings import PlacedRun, Siblings
 
 __all__ = ["Append", "Held", "Known", "MainRun", "RunFacts", "missing_emits"]
 
@@ -69,24 +69,6 @@ class Held(msgspec.Struct, frozen=True, array_like=True):
     last_activity: float
 
 
-@define
-class _Run:
-    run_id: str
-    parent: str | None = None
-    started: bool = False
-    finished: bool = False
-    first_instant_us: int | None = None
-    agent_started: bool = False
-    ends: list[Entry] = field(factory=list)
-    waiting: list[Entry] = field(factory=list)
-    last_activity: float = 0.0
-
-    @property
-    def ended(self) -> bool:
-        """Whether its end was logged, be it durable or still held."""
-        return self.finished or bool(self.ends)
-
-
 class MainRun:
     """
     One main run with its sittings and dispatches: takes its lines in order and says what to append where.
@@ -106,19 +88,22 @@ class MainRun:
     ) -> None:
         self.main_run = main_run
         self._reopens = reopens
-        self._sittings: list[_Run] = []
-        self._dispatches: dict[str, list[_Run]] = {}
+        self._sittings = Siblings()
+        self._dispatches: dict[str, Siblings] = {}
         for run_id, facts in sorted((past or {}).items(), key=lambda item: split_run_id(item[0])[2]):
             self._remember(run_id, facts)
 
     def _remember(self, run_id: str, facts: RunFacts) -> None:
         _, effect, number = split_run_id(run_id)
-        siblings = self._sittings if effect is None else self._dispatches.setdefault(effect, [])
+        siblings = self._sittings if effect is None else self._dispatches.setdefault(effect, Siblings())
         while len(siblings) < number - 1:  # a run that went missing from the output keeps its number
-            lost = effect is None  # a sitting cannot be gone back to; a dispatch is named by its line
-            siblings.append(_Run(self._name(effect, len(siblings) + 1), started=lost, finished=lost))
+            missing = self._name(effect, len(siblings) + 1)
+            if effect is None:  # a sitting cannot be gone back to; a dispatch is named by its line
+                siblings.append(PlacedRun(missing, started=True, finished=True))
+            else:
+                siblings.lose(PlacedRun(missing))
         siblings.append(
-            _Run(
+            PlacedRun(
                 run_id,
                 started=True,
                 finished=facts.finished,
@@ -159,7 +144,7 @@ class MainRun:
             held.last_activity = now
             return []
         appends: list[Append] = []
-        runs: dict[int, _Run] = {}
+        runs: dict[int, PlacedRun] = {}
         for target in {emit.run for emit in emits}:
             run = self._holding(entry, target, known) or self._run_for(entry, target, appends)
             if run.finished:
@@ -186,21 +171,21 @@ class MainRun:
             run.last_activity = now
         return appends
 
-    def _run_for(self, entry: Entry, target: int, appends: list[Append]) -> _Run:
+    def _run_for(self, entry: Entry, target: int, appends: list[Append]) -> PlacedRun:
         run = self._sitting_for(entry, appends) if target == Run.MAIN else self._dispatch_for(entry)
         if not (run.finished and self._reopens):
             return run
         return self._open_sitting() if target == Run.MAIN else self._open_dispatch(entry)
 
-    def _holding(self, entry: Entry, target: int, known: Known | None) -> _Run | None:
+    def _holding(self, entry: Entry, target: int, known: Known | None) -> PlacedRun | None:
         """The run in which earlier parts of a half-written line already lie, if any."""
         if known is None:
             return None
-        siblings = self._sittings if target == Run.MAIN else self._dispatches.get(entry.effect, [])
+        siblings = self._sittings if target == Run.MAIN else self._dispatches.get(entry.effect, Siblings())
         held_by = set(known.parts.values())
         return next((run for run in siblings if run.run_id in held_by), None)
 
-    def _sitting_for(self, entry: Entry, appends: list[Append]) -> _Run:
+    def _sitting_for(self, entry: Entry, appends: list[Append]) -> PlacedRun:
         if not self._sittings:
             return self._open_sitting()
         current = self._sittings[-1]
@@ -211,37 +196,37 @@ class MainRun:
         appends.extend(self._finish(current))  # nothing can follow in it: what comes goes to the next sitting
         return self._open_sitting()
 
-    def _open_sitting(self) -> _Run:
+    def _open_sitting(self) -> PlacedRun:
         parent = self._sittings[-1].run_id if self._sittings else None
-        self._sittings.append(_Run(self._name(None, len(self._sittings) + 1), parent=parent))
+        self._sittings.append(PlacedRun(self._name(None, len(self._sittings) + 1), parent=parent))
         return self._sittings[-1]
 
-    def _dispatch_for(self, entry: Entry) -> _Run:
+    def _dispatch_for(self, entry: Entry) -> PlacedRun:
         siblings = self._dispatches.get(entry.effect)
         if not siblings:
             return self._open_dispatch(entry)
-        if entry.act == Act.DISPATCHED:  # a crash may have kept a run's number and lost its events
-            for run in siblings:
-                if not run.started:
-                    run.parent = self._current_run_id()
-                    return run
+        if entry.act != Act.DISPATCHED:
+            return siblings.latest_going()
+        lost = siblings.first_lost()
+        if lost is None:
             return self._open_dispatch(entry)
-        going = (run for run in reversed(siblings) if not run.ended)
-        return next(going, siblings[-1])
+        lost.parent = self._current_run_id()
+        return lost
 
-    def _open_dispatch_for(self, entry: Entry) -> _Run:
+    def _open_dispatch_for(self, entry: Entry) -> PlacedRun:
         run = self._dispatch_for(entry)
         return self._open_dispatch(entry) if run.finished else run
 
-    def _open_dispatch(self, entry: Entry) -> _Run:
-        siblings = self._dispatches.setdefault(entry.effect, [])
-        siblings.append(_Run(self._name(entry.effect, len(siblings) + 1), parent=self._current_run_id()))
-        return siblings[-1]
+    def _open_dispatch(self, entry: Entry) -> PlacedRun:
+        siblings = self._dispatches.setdefault(entry.effect, Siblings())
+        run = PlacedRun(self._name(entry.effect, len(siblings) + 1), parent=self._current_run_id())
+        siblings.append(run)
+        return run
 
     def _current_run_id(self) -> str:
         return self._sittings[-1].run_id if self._sittings else self.main_run
 
-    def _holder_of(self, entry: Entry) -> _Run | None:
+    def _holder_of(self, entry: Entry) -> PlacedRun | None:
         """
         The sitting whose held end this line must wait behind, if any.
 
@@ -258,7 +243,7 @@ class MainRun:
     # ---------------------------------------------------------------------------------------- writing its events
 
     def _write(
-        self, entry: Entry, emits: Iterable[Emit], runs: Mapping[int, _Run], appends: list[Append]
+        self, entry: Entry, emits: Iterable[Emit], runs: Mapping[int, PlacedRun], appends: list[Append]
     ) -> None:
         ends = {target for target, run in runs.items() if self._hold_end(entry, target, run, appends)}
         starting = {target for target, run in runs.items() if not run.started}
@@ -285,7 +270,7 @@ class MainRun:
                 run.agent_started = True
             appends.append(self._event(entry, emit, run))
 
-    def _hold_end(self, entry: Entry, target: int, run: _Run, appends: list[Append]) -> bool:
+    def _hold_end(self, entry: Entry, target: int, run: PlacedRun, appends: list[Append]) -> bool:
         """Hold the line as its run's end, or as a part of it; False when it is none."""
         if target == Run.DISPATCH:
             if entry.act != Act.DISPATCH_ENDED or run.ends:
@@ -303,7 +288,7 @@ class MainRun:
         appends.extend(self._release(run))
         return True
 
-    def _release(self, run: _Run) -> list[Append]:
+    def _release(self, run: PlacedRun) -> list[Append]:
         """Write the lines that waited behind the run's held end: it is now certain what that line is."""
         waiting, run.waiting = run.waiting, []
         appends: list[Append] = []
@@ -317,7 +302,7 @@ class MainRun:
             self._write(entry, entry.emits, runs, appends)
         return appends
 
-    def _open_form(self, entry: Entry, run: _Run) -> Iterator[Append]:
+    def _open_form(self, entry: Entry, run: PlacedRun) -> Iterator[Append]:
         """The events of an end line that has turned out not to be the end."""
         return (
             self._event(entry, emit, run)
@@ -325,13 +310,13 @@ class MainRun:
             if emit.run == Run.MAIN and emit.only == Only.NOT_ENDS_RUN
         )
 
-    def _event(self, entry: Entry, emit: Emit, run: _Run) -> Append:
+    def _event(self, entry: Entry, emit: Emit, run: PlacedRun) -> Append:
         payload = emit.payload
         if emit.fill:
             payload = self._filled(entry, emit, run)
         return Append(run.run_id, emit.type, payload, entry.ts, entry.identity, emit.part, entry.digest)
 
-    def _filled(self, entry: Entry, emit: Emit, run: _Run) -> bytes:
+    def _filled(self, entry: Entry, emit: Emit, run: PlacedRun) -> bytes:
         elapsed_ms: int | None = None
         unknown_reason: str | None = None
         if emit.fill & Fill.ELAPSED:
@@ -342,7 +327,7 @@ class MainRun:
         parent = run.parent if emit.fill & Fill.PARENT else None
         return fill_payload(emit.payload, elapsed_ms=elapsed_ms, unknown_reason=unknown_reason, parent=parent)
 
-    def _implied_start(self, entry: Entry, run: _Run, target: int) -> Append:
+    def _implied_start(self, entry: Entry, run: PlacedRun, target: int) -> Append:
         opening = entry.opening
         block = orjson.loads(entry.emits[0].payload)["vinaya"]
         kept = {key: value for key, value in block.items() if key not in _OF_ITS_LINE}
@@ -377,7 +362,7 @@ class MainRun:
         """
         return self._finish_all(lambda run: now - run.last_activity >= settle_seconds)
 
-    def _finish_all(self, is_due: Callable[[_Run], bool]) -> list[Append]:
+    def _finish_all(self, is_due: Callable[[PlacedRun], bool]) -> list[Append]:
         appends: list[Append] = []
         while due := [
             run for run in self._held() if is_due(run)
@@ -398,17 +383,17 @@ class MainRun:
             held: Of this main run.
         """
         _, effect, number = split_run_id(held.run_id)
-        siblings = self._sittings if effect is None else self._dispatches.setdefault(effect, [])
+        siblings = self._sittings if effect is None else self._dispatches.setdefault(effect, Siblings())
         while len(siblings) < number:
             self._remember(self._name(effect, len(siblings) + 1), RunFacts(False, None, False))
         run = siblings[number - 1]
         run.ends, run.waiting, run.last_activity = list(held.ends), list(held.waiting), held.last_activity
 
-    def _held(self) -> list[_Run]:
+    def _held(self) -> list[PlacedRun]:
         runs = [*self._sittings, *(run for siblings in self._dispatches.values() for run in siblings)]
         return [run for run in runs if run.ends]
 
-    def _finish(self, run: _Run) -> list[Append]:
+    def _finish(self, run: PlacedRun) -> list[Append]:
         appends = self._release(run)
         if not run.ends:
             return appends

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from ethogram import CanonicalDraft
 from ethogram.sink import BulkSink
+from vinaya_bridge.log.moment import instant_us, timestamp
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def timestamp(instant_us: int) -> str:
-    """
-    Return an instant as sinks write it: UTC with milliseconds and ``Z``.
-
-    Args:
-        instant_us: Microseconds since 1970.
-    """
-    moment = _EPOCH + timedelta(microseconds=instant_us)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+__all__ = ["Stamp", "timestamp"]
 
 
 class Stamp:
@@ -59,6 +48,10 @@ class Stamp:
             return
         without_line = self.now
         for captured_at, same in groupby(drafts, key=lambda draft: draft.captured_at):
-            self.now = captured_at or without_line
+            instant = None if captured_at is None else instant_us(captured_at)
+            if captured_at is None:
+                self.now = without_line
+            elif instant is not None:  # a time that cannot be read counts as the latest before it
+                self.now = timestamp(instant)
             sink.append_canonical(run_id, list(same))
         self.now = without_line

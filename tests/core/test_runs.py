@@ -313,3 +313,11 @@ def test_the_missing_part_of_a_line_goes_to_the_run_that_has_the_others() -> Non
     main = MainRun("main", past)
     assert main.take(line, Known(line.digest, {0: "main"})) == []
     assert [(append.run_id, append.part) for append in main.finish()] == [("main", 1)]
+
+
+def test_many_dispatches_under_one_effect_cost_the_same_each() -> None:
+    main = MainRun("main")
+    for _ in range(20_000):
+        assert main.take(dispatched()) is not None
+        assert main.take(outcome()) is not None
+    assert len(main.finish()) == 20_000

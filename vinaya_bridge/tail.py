@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Literal, Self
 
 import msgspec
-from attrs import Factory, define
 from msgspec.structs import replace
 
 from ethogram import CanonicalDraft
@@ -33,13 +32,13 @@ from vinaya_bridge.output import OUTPUT_UNWRITABLE, Output
 from vinaya_bridge.places import check_output_not_inside_inputs
 from vinaya_bridge.relay import REFUSED_TYPE, Lost, Refusal, line_digest, opening_draft, relay_drafts
 from vinaya_bridge.report import keeps_lines_whole, total_before
-from vinaya_bridge.runs import Append, Held, MainRun, missing_emits
+from vinaya_bridge.runs import Held, MainRun, missing_emits
 from vinaya_bridge.scan import Aside, Scanner, ScanOptions
 from vinaya_bridge.settle import settle
 from vinaya_bridge.sinks import TailSink, open_sink, parse_sink
 from vinaya_bridge.stamp import timestamp
 from vinaya_bridge.steady import Now, SteadyClock
-from vinaya_bridge.tail_poll import Status, TailPoll, joined
+from vinaya_bridge.tail_poll import Batch, Status, TailPoll, joined
 
 _IDLE_MAIN_RUNS = 256
 _REPORT_EVERY_SECONDS = 5.0
@@ -47,15 +46,6 @@ _POLL_BYTES = 4 << 20
 """A signal is looked at between polls, so this bounds how long stopping takes."""
 
 _NOTHING_READ = Poll([], [], [], more=False)
-
-
-@define
-class _Batch:
-    """What one poll is about to make durable."""
-
-    appends: list[Append] = Factory(list)
-    refusals: dict[tuple[str, str], Refusal] = Factory(dict)
-    refused: list[tuple[str, int | None, str]] = Factory(list)
 
 
 class Tail:
@@ -241,7 +231,7 @@ class Tail:
         return joined(polls)
 
     def _advance(self, poll: Poll, now: float) -> TailPoll:
-        batch = _Batch()
+        batch = Batch()
         arrivals = list(self._arrivals(poll.lines, batch, now))
         lossy = frozenset(gap.stream for gap in poll.gaps)
         admitted = self._holes.admit(self._settled(arrivals, batch), now, lossy)
@@ -265,7 +255,7 @@ class Tail:
             more=poll.more,
         )
 
-    def _arrivals(self, lines: Iterable[FollowedLine], batch: _Batch, now: float) -> Iterator[Arrival]:
+    def _arrivals(self, lines: Iterable[FollowedLine], batch: Batch, now: float) -> Iterator[Arrival]:
         """Read the lines; set aside what gives no events."""
         for line in lines:
             physical = PhysicalLine(line.number or 0, line.offset, line.raw, line.ended, line.record)
@@ -281,7 +271,7 @@ class Tail:
                     self._keep(arrival, ORIGIN)
                 yield arrival
 
-    def _set_aside(self, aside: Aside, line: FollowedLine, batch: _Batch) -> None:
+    def _set_aside(self, aside: Aside, line: FollowedLine, batch: Batch) -> None:
         self._accounts.count(aside.term)
         if aside.refusal is not None:
             batch.refusals.setdefault(aside.refusal.key(), aside.refusal)
@@ -298,7 +288,7 @@ class Tail:
                 reason=aside.reason,
             )
 
-    def _settled(self, arrivals: Sequence[Arrival], batch: _Batch) -> list[Arrival]:
+    def _settled(self, arrivals: Sequence[Arrival], batch: Batch) -> list[Arrival]:
         """Drop repeats of what is durable, of what waits and of each other; keep what conflicts."""
         known = self._sink.index.known(arrival.identity for arrival in arrivals)
         pending = {
@@ -322,7 +312,7 @@ class Tail:
                 fresh.append(arrival)
         return fresh
 
-    def _place(self, admitted: Sequence[Arrival], batch: _Batch, now: float) -> None:
+    def _place(self, admitted: Sequence[Arrival], batch: Batch, now: float) -> None:
         """Order the lines whose turn has come, and let each main run say where their events go."""
         groups: dict[str, list[Arrival]] = {}
         for arrival in admitted:
@@ -351,7 +341,7 @@ class Tail:
         if term is Term.UNMAPPED:
             self._accounts.ledger.unmapped[arrival.entry.name] += 1
 
-    def _refuse(self, arrival: Arrival, term: Term, cause: str, batch: _Batch) -> None:
+    def _refuse(self, arrival: Arrival, term: Term, cause: str, batch: Batch) -> None:
         """Keep an event line that came too late, or under an identity that is taken; tell it once."""
         entry = arrival.entry
         self._accounts.count(term)
@@ -368,13 +358,13 @@ class Tail:
 
     # ------------------------------------------------------------------------------------ durable
 
-    def _new_identities(self, batch: _Batch) -> list[str]:
+    def _new_identities(self, batch: Batch) -> list[str]:
         """The lines of which the batch holds the first event, in order."""
         named = dict.fromkeys(append.identity for append in batch.appends if append.identity is not None)
         known = self._sink.index.known(named)
         return [identity for identity in named if identity not in known]
 
-    def _commit(self, batch: _Batch, gaps: Sequence[Gap]) -> None:
+    def _commit(self, batch: Batch, gaps: Sequence[Gap]) -> None:
         """Make kept lines durable, then events and position as one."""
         already = self._sink.index.told(batch.refusals)
         opened = self._sink.last_seq(RELAY_RUN) > 0

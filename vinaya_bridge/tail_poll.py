@@ -5,11 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from attrs import frozen
+from attrs import Factory, define, frozen
 
 from vinaya_bridge.files import Notice
 from vinaya_bridge.follow import Lag
 from vinaya_bridge.gaps import Gap
+from vinaya_bridge.relay import Refusal
+from vinaya_bridge.runs import Append
+
+
+@define
+class Batch:
+    """
+    What one poll is about to make durable.
+
+    Args:
+        appends: The events.
+
+        refusals: What the bridge's own run tells, by `Refusal.key`.
+
+        refused: Lines that were kept, with file, line and reason.
+    """
+
+    appends: list[Append] = Factory(list)
+    refusals: dict[tuple[str, str], Refusal] = Factory(dict)
+    refused: list[tuple[str, int | None, str]] = Factory(list)
 
 
 @frozen

@@ -179,7 +179,9 @@ class _Replay:
             started_at=self._started_at,
             ended_at=self._clock(),
         )
-        if self._outcomes:
+        if self._outcomes or before != self._report.get(
+            "total"
+        ):  # else a killed call wrote all but its report
             waiting = self._report.get("waiting")
             self._output.write_report(report.data if waiting is None else {**report.data, "waiting": waiting})
         return report

@@ -243,6 +243,17 @@ def test_a_mark_that_a_crash_prevented_is_made_up_for(tmp_path: Path) -> None:
     proven(out, source)
 
 
+def test_a_report_that_a_crash_prevented_is_made_up_for(tmp_path: Path) -> None:
+    source = log_of(tmp_path / "in", newer(sample("gate", "summary")))
+    out = tmp_path / "out"
+    convert([source], out, FIXED)
+    before = (out / "report.json").read_bytes()
+    again(out)
+    (out / "report.json").write_bytes(before)
+    assert again(out) == {}
+    proven(out, source)
+
+
 def test_a_tail_goes_on_where_it_was_after_a_replay(tmp_path: Path) -> None:
     source = log_of(tmp_path / "in", loop("loop_started", 0), newer(sample("gate", "summary", seq=1)))
     out = tmp_path / "out"

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 import orjson
-from attrs import asdict, evolve, frozen
+from attrs import asdict, evolve, field, frozen
+from attrs.validators import instance_of
 
-from vinaya_bridge.output import writing
+from vinaya_bridge.errors import SinkError
+from vinaya_bridge.output import OUTPUT_FOREIGN, writing
 
 INDEX_NAME = "index.jsonl"
 _FILES = {
@@ -58,18 +60,21 @@ class KeptRow:
         reason: What is wrong, without any value; or None.
 
         kept_offset: Where the bytes stand in the kept file.
+
+        identity: Of an event line that came too late: it stays late when it comes again.
     """
 
-    file: str
+    file: str = field(validator=instance_of(str))
     line: int | None
-    offset: int
-    length: int
-    sha256: str
-    why: str
+    offset: int = field(validator=instance_of(int))
+    length: int = field(validator=instance_of(int))
+    sha256: str = field(validator=instance_of(str))
+    why: str = field(validator=instance_of(str))
     code: str | None
     path: str | None
     reason: str | None
-    kept_offset: int
+    kept_offset: int = field(validator=instance_of(int))
+    identity: str | None = None
 
     def place(self) -> tuple[str, int, str]:
         """Return what tells the kept bytes from all others: file, offset and sha256."""
@@ -78,7 +83,27 @@ class KeptRow:
     def key(self) -> bytes:
         """Return what makes two rows the same: the place, the bytes and the reason for keeping them."""
         place = f"{self.file}\0{self.offset}\0{self.sha256}\0{self.why}"
-        return hashlib.blake2b(place.encode("utf-8", "surrogateescape"), digest_size=12).digest()
+        return _hashed(place)
+
+
+def _hashed(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=12).digest()
+
+
+def _row_text(row: KeptRow) -> bytes:
+    fields = asdict(row)
+    if row.identity is None:
+        del fields["identity"]
+    return orjson.dumps(fields) + b"\n"
+
+
+def _foreign(path: Path, message: str) -> SinkError:
+    return SinkError(
+        OUTPUT_FOREIGN,
+        message,
+        place=str(path),
+        remedy="put the file back, or give another directory with -o; nothing was changed",
+    )
 
 
 def kept_file_name(why: str) -> str:
@@ -90,14 +115,14 @@ class KeptStore:
     """
     The kept lines of an output directory; adding a line that is there already, from the same place, does nothing.
 
-    Opening it mends what a killed process left: a row without its bytes, and bytes without their row, are cut off.
-    Its memory grows by about a hundred bytes a kept line.
+    Opening it mends what a killed process left, and that only: a torn last row, and bytes that no row names yet, are
+    cut off; they are read again. Its memory grows by about a hundred bytes a kept line.
 
     Args:
         folder: ``OUT/kept``; made when the first line is added.
 
     Raises:
-        SinkError: What is there cannot be read or mended.
+        SinkError: What is there cannot be read or mended, or this tool did not write it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -106,6 +131,7 @@ class KeptStore:
         self._ends: dict[str, int] = {}
         self._known: set[bytes] = set()
         self._counts: Counter[str] = Counter()
+        self._late: set[bytes] = set()
         with writing(folder):
             if folder.is_dir():
                 self._mend()
@@ -115,20 +141,47 @@ class KeptStore:
         sizes = {
             name: (self._folder / name).stat().st_size for name in names if (self._folder / name).exists()
         }
-        for row, end in _rows_with_end(self._folder / INDEX_NAME):
+        index = self._folder / INDEX_NAME
+        if any(sizes.values()) and not index.exists():
+            raise _foreign(index, "it is missing, and lines are kept beside it")
+        for row, end in _rows_with_end(index):
             if row.why != REPLAYED:
                 name = kept_file_name(row.why)
                 if row.kept_offset + row.length + 1 > sizes.get(name, 0):
                     break
                 self._ends[name] = max(self._ends.get(name, 0), row.kept_offset + row.length + 1)
-            self._known.add(row.key())
-            self._counts[row.why] += 1
+            self._remember(row)
             self._ends[INDEX_NAME] = end
+        else:
+            self._refuse_foreign_rows(index)
         for name in (INDEX_NAME, *sizes):
             path = self._folder / name
             end = self._ends.get(name, 0)
             if path.exists() and path.stat().st_size > end:
                 os.truncate(path, end)
+
+    def _refuse_foreign_rows(self, index: Path) -> None:
+        """Stop at a whole line that is no row: nothing behind it may be cut."""
+        if index.exists():
+            with index.open("rb") as stream:
+                stream.seek(self._ends.get(INDEX_NAME, 0))
+                if stream.readline().endswith(b"\n"):
+                    raise _foreign(index, "a line of it is no row of this tool")
+
+    def _remember(self, row: KeptRow) -> None:
+        self._known.add(row.key())
+        self._counts[row.why] += 1
+        if row.identity is not None:
+            self._late.add(_hashed(row.identity))
+
+    def is_late(self, identity: str) -> bool:
+        """
+        Tell whether a line came too late before.
+
+        Args:
+            identity: Of the line.
+        """
+        return bool(self._late) and _hashed(identity) in self._late
 
     def add(
         self,
@@ -141,6 +194,7 @@ class KeptStore:
         code: str | None = None,
         path: str | None = None,
         reason: str | None = None,
+        identity: str | None = None,
     ) -> KeptRow | None:
         """
         Keep one line or piece of a line.
@@ -162,6 +216,8 @@ class KeptStore:
 
             reason: What is wrong, without any value.
 
+            identity: See `KeptRow`.
+
         Returns:
             The row, or None when this line was kept before.
         """
@@ -177,6 +233,7 @@ class KeptStore:
             path=path,
             reason=reason,
             kept_offset=self._ends.get(name, 0),
+            identity=identity,
         )
         if row.key() in self._known:
             return None
@@ -198,9 +255,8 @@ class KeptStore:
             self._add_row(marked)
 
     def _add_row(self, row: KeptRow) -> None:
-        self._known.add(row.key())
-        self._counts[row.why] += 1
-        self._write(INDEX_NAME, orjson.dumps(asdict(row)) + b"\n")
+        self._remember(row)
+        self._write(INDEX_NAME, _row_text(row))
 
     @property
     def index_bytes(self) -> int:

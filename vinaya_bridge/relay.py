@@ -83,7 +83,8 @@ class Refusal:
             payload["truncated"] = True if short.truncated else None
         payload = {key: value for key, value in payload.items() if value is not None}
         payload["vinaya"] = {key: value for key, value in block.items() if value is not None}
-        return CanonicalDraft(self.type, orjson.dumps(payload, option=orjson.OPT_SORT_KEYS), None)
+        # A copy: what the serialiser returns holds far more memory than its bytes, and all drafts are held at once.
+        return CanonicalDraft(self.type, b"%b" % orjson.dumps(payload, option=orjson.OPT_SORT_KEYS), None)
 
 
 @frozen
@@ -143,6 +144,21 @@ def told_key(event_type: str, payload: Mapping[str, object]) -> tuple[str, str]:
     return (str(payload.get("cause", event_type)), str(digest))
 
 
+def note(refusals: dict[tuple[str, str], Refusal], refusal: Refusal) -> None:
+    """
+    Note a refusal; of several of one line the least stays, in whatever order they come.
+
+    Args:
+        refusals: Those noted so far, by key.
+
+        refusal: Another.
+    """
+    key = refusal.key()
+    before = refusals.get(key)
+    if before is None or _whole(refusal) < _whole(before):
+        refusals[key] = refusal
+
+
 def relay_drafts(
     refusals: Iterable[Refusal], *, already: frozenset[tuple[str, str]], opened: bool
 ) -> list[CanonicalDraft]:
@@ -156,7 +172,9 @@ def relay_drafts(
 
         opened: Whether the run has been started.
     """
-    distinct = {refusal.key(): refusal for refusal in sorted(refusals, key=_whole)}
+    distinct: dict[tuple[str, str], Refusal] = {}
+    for refusal in refusals:
+        note(distinct, refusal)
     drafts = [refusal.draft() for key, refusal in sorted(distinct.items()) if key not in already]
     return [opening_draft(), *drafts] if drafts and not opened else drafts
 

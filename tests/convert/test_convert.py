@@ -173,8 +173,9 @@ def test_whatever_of_the_runs_is_lost_the_next_call_makes_up_for(
 
 
 def story_lines(repository: Path, story: str) -> list[bytes]:
-    (file,) = sorted((repository / "fixtures" / story / "in").rglob("*.ndjson"))
-    return file.read_bytes().splitlines(keepends=True)
+    """All lines of a story."""
+    files = sorted((repository / "fixtures" / story / "in").rglob("*.ndjson"))
+    return [line for file in files for line in file.read_bytes().splitlines(keepends=True)]
 
 
 def write(path: Path, lines: Iterable[bytes]) -> Path:
@@ -184,8 +185,7 @@ def write(path: Path, lines: Iterable[bytes]) -> Path:
 
 
 def test_a_straggler_of_a_finished_run_is_late_kept_and_told_once(repository: Path, tmp_path: Path) -> None:
-    (file,) = sorted((repository / "fixtures" / "green-in-two-rounds" / "in").rglob("*.ndjson"))
-    lines = file.read_bytes().splitlines(keepends=True)
+    lines = story_lines(repository, "green-in-two-rounds")
     straggler = next(
         line for line in lines if b'"kind":"gate","event":"summary"' in line or b'"kind":"usage"' in line
     )

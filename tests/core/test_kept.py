@@ -7,9 +7,11 @@ import os
 from pathlib import Path
 from tempfile import mkdtemp
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from vinaya_bridge.errors import SinkError
 from vinaya_bridge.kept import INDEX_NAME, KeptStore, kept_rows
 
 LINES = [b'{"torn', b"", b"\xff\x00 not text", "ünïcode\u2028".encode(), b"x" * 5000]
@@ -73,3 +75,35 @@ def test_whatever_a_crash_cut_off_opening_again_gives_rows_that_have_their_bytes
     rows = list(kept_rows(folder))
     assert sorted(stored[row.kept_offset : row.kept_offset + row.length] for row in rows) == sorted(LINES[:4])
     assert sum(row.length + 1 for row in rows) == len(stored)
+
+
+def test_a_missing_or_foreign_index_is_refused_and_nothing_is_cut(tmp_path: Path) -> None:
+    keep(tmp_path / "foreign", LINES)
+    index = tmp_path / "foreign" / INDEX_NAME
+    index.write_bytes(b'{"a":"row of another tool"}\n' + index.read_bytes())
+    keep(tmp_path / "missing", LINES)
+    (tmp_path / "missing" / INDEX_NAME).unlink()
+    for name in ("foreign", "missing"):
+        before = {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        with pytest.raises(SinkError) as raised:
+            KeptStore(tmp_path / name)
+        assert raised.value.remedy
+        assert {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} == before
+
+
+def test_a_row_of_wrong_types_is_no_row(tmp_path: Path) -> None:
+    keep(tmp_path, LINES)
+    index = tmp_path / INDEX_NAME
+    index.write_bytes(index.read_bytes().replace(b'"length":6', b'"length":"6"'))
+    with pytest.raises(SinkError):
+        KeptStore(tmp_path)
+
+
+def test_a_line_that_was_late_is_known_again(tmp_path: Path) -> None:
+    store = KeptStore(tmp_path)
+    store.add(b"{}", file="a", line=1, offset=0, why="late", identity="ev-1")
+    store.sync()
+    store.close()
+    again = KeptStore(tmp_path)
+    assert again.is_late("ev-1")
+    assert not again.is_late("ev-2")

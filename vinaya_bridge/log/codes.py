@@ -118,6 +118,28 @@ UNSAFE_INTEGER: Final = Code(
     "exactly. It is refused rather than rounded." + _KEPT,
 )
 
+CONFLICT: Final = Code(
+    "VB117",
+    "another line has this identity",
+    "Two lines with other contents have one identity: the same event_id, or under schema 1 the same run_id and seq, "
+    "which a child process repeats. What the output already held stays, else the earlier line; the other gives no "
+    "event and is told on the bridge's own run." + _KEPT,
+)
+
+LATE: Final = Code(
+    "VB118",
+    "its run was finished already",
+    "The line is valid, but the run it belongs to has its terminal event in the output, and nothing follows that. It "
+    "gives no event, also when it comes again, and is told on the bridge's own run." + _KEPT,
+)
+
+UNKNOWN_VERSION: Final = Code(
+    "VB119",
+    "a header version that is not known",
+    "meta.schema is a number other than 1, 2 and 3: a newer harness wrote the line. It is not interpreted. Once a "
+    "version of this tool knows it, vinaya-bridge replay OUT adds it." + _KEPT,
+)
+
 CODES: Final[tuple[Code, ...]] = (
     NOT_JSON,
     NOT_UTF8,
@@ -135,5 +157,8 @@ CODES: Final[tuple[Code, ...]] = (
     OVER_BOUND,
     TORN_FRAGMENT,
     UNSAFE_INTEGER,
+    CONFLICT,
+    LATE,
+    UNKNOWN_VERSION,
 )
 """All codes of refused lines."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
@@ -15,6 +15,7 @@ from attrs import asdict, evolve, field, frozen
 from attrs.validators import instance_of
 
 from vinaya_bridge.errors import SinkError
+from vinaya_bridge.log.codes import CONFLICT, LATE
 from vinaya_bridge.output import OUTPUT_FOREIGN, writing
 
 INDEX_NAME = "index.jsonl"
@@ -28,6 +29,12 @@ _ORIGIN_FILE = "origin.ndjson"
 
 ORIGIN = "origin"
 """Why a line that gave events is kept: with ``--origin full``, none of them could carry it whole."""
+
+SETTLED: Mapping[str, tuple[str, str]] = {
+    "conflict": (CONFLICT.id, "another content stands under its identity"),
+    "late": (LATE.id, "the run that it belongs to is finished"),
+}
+"""Code and reason of valid lines that are kept, by why."""
 
 REPLAYED = "replayed"
 """Why there is a second row for kept bytes: they were read again, and what they say was added to the output."""
@@ -83,10 +90,11 @@ class KeptRow:
     def key(self) -> bytes:
         """Return what makes two rows the same: the place, the bytes and the reason for keeping them."""
         place = f"{self.file}\0{self.offset}\0{self.sha256}\0{self.why}"
-        return _hashed(place)
+        return identity_mark(place)
 
 
-def _hashed(text: str) -> bytes:
+def identity_mark(text: str) -> bytes:
+    """Return twelve bytes that stand for *text*."""
     return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=12).digest()
 
 
@@ -172,16 +180,12 @@ class KeptStore:
         self._known.add(row.key())
         self._counts[row.why] += 1
         if row.identity is not None:
-            self._late.add(_hashed(row.identity))
+            self._late.add(identity_mark(row.identity))
 
-    def is_late(self, identity: str) -> bool:
-        """
-        Tell whether a line came too late before.
-
-        Args:
-            identity: Of the line.
-        """
-        return bool(self._late) and _hashed(identity) in self._late
+    @property
+    def late(self) -> Set[bytes]:
+        """The marks of the identities of lines that came too late before: see `identity_mark`."""
+        return self._late
 
     def add(
         self,

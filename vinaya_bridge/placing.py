@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import attrgetter
 
 from attrs import Factory, define, frozen
@@ -12,7 +12,7 @@ from ethogram import CanonicalDraft
 from ethogram.sink import BulkSink
 from vinaya_bridge.entry import Act, Entry, Place
 from vinaya_bridge.index import OutputIndex
-from vinaya_bridge.kept import ORIGIN
+from vinaya_bridge.kept import ORIGIN, identity_mark
 from vinaya_bridge.ledger import Term
 from vinaya_bridge.naming import dispatch_run_id
 from vinaya_bridge.order import in_order, precedence
@@ -109,6 +109,8 @@ class Placer:
         whole_lines: Whether what gives no events is kept too.
 
         fills_in: Whether lines that the output holds already are still to be kept whole.
+
+        late: Marks of the identities of lines that came too late before: they stay late.
     """
 
     def __init__(
@@ -119,12 +121,14 @@ class Placer:
         index: OutputIndex | None = None,
         whole_lines: bool = False,
         fills_in: bool = False,
+        late: Set[bytes] = frozenset(),
     ) -> None:
         self._sink = sink
         self._stamp = stamp
         self._index = index
         self._whole_lines = whole_lines
         self._fills_in = fills_in
+        self._late = late
 
     def place(self, partition: Partition, decided: Decided) -> Placed:
         """
@@ -190,7 +194,8 @@ class Placer:
                 if not missing_emits(entry, before):
                     placed.terms[Term.DUPLICATE] += 1
                     continue
-            taken = run.take(entry, before)
+            stays_late = self._late and before is None and identity_mark(entry.identity) in self._late
+            taken = None if stays_late else run.take(entry, before)
             if taken is None:
                 placed.terms[Term.LATE] += 1
                 placed.left_out.append(_left_out(entry, Term.LATE, "finished"))

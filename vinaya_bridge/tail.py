@@ -21,7 +21,7 @@ from vinaya_bridge.follow import Follower, Poll
 from vinaya_bridge.gaps import Gap
 from vinaya_bridge.growing import FollowedLine
 from vinaya_bridge.holes import Arrival, Holes
-from vinaya_bridge.kept import ORIGIN, KeptStore
+from vinaya_bridge.kept import ORIGIN, SETTLED, KeptStore, identity_mark
 from vinaya_bridge.ledger import JsonValue, Term
 from vinaya_bridge.lines import PhysicalLine
 from vinaya_bridge.log import Reader
@@ -30,7 +30,7 @@ from vinaya_bridge.naming import RELAY_RUN, dispatch_run_id
 from vinaya_bridge.order import in_order
 from vinaya_bridge.output import OUTPUT_UNWRITABLE, Output
 from vinaya_bridge.places import check_output_not_inside_inputs
-from vinaya_bridge.relay import REFUSED_TYPE, Lost, Refusal, line_digest, opening_draft, relay_drafts
+from vinaya_bridge.relay import REFUSED_TYPE, Lost, Refusal, line_digest, note, opening_draft, relay_drafts
 from vinaya_bridge.report import keeps_lines_whole, total_before
 from vinaya_bridge.runs import Held, MainRun, missing_emits
 from vinaya_bridge.scan import Aside, Scanner, ScanOptions
@@ -274,7 +274,7 @@ class Tail:
     def _set_aside(self, aside: Aside, line: FollowedLine, batch: Batch) -> None:
         self._accounts.count(aside.term)
         if aside.refusal is not None:
-            batch.refusals.setdefault(aside.refusal.key(), aside.refusal)
+            note(batch.refusals, aside.refusal)
             batch.refused.append((line.name, line.number, f"{aside.code or aside.term}: {aside.reason}"))
         if aside.refusal is not None or (self._whole_lines and aside.term is Term.PENDING):
             self._kept.add(
@@ -325,7 +325,13 @@ class Tail:
                 if entry.act >= Act.UNMAPPED:
                     self._leave_out(arrival)
                     continue
-                appends = run.take(entry, known.get(entry.identity), now=now)
+                before = known.get(entry.identity)
+                is_late = (
+                    before is None
+                    and bool(self._kept.late)
+                    and identity_mark(entry.identity) in self._kept.late
+                )
+                appends = None if is_late else run.take(entry, before, now=now)
                 if appends is None:
                     self._refuse(arrival, Term.LATE, "finished", batch)
                     continue
@@ -349,12 +355,22 @@ class Tail:
         run = dispatch_run_id(entry.main_run, entry.effect, 1) if entry.effect else entry.main_run
         digest = line_digest(arrival.raw)
         refusal = Refusal(REFUSED_TYPE, cause, digest, run, source_type=entry.name, seq=entry.seq)
-        batch.refusals.setdefault(refusal.key(), refusal)
+        note(batch.refusals, refusal)
         batch.refused.append((arrival.file, arrival.line, f"{term}: {entry.name}"))
 
     def _keep(self, arrival: Arrival, why: str) -> None:
-        offset = arrival.entry.place.offset
-        self._kept.add(arrival.raw, file=arrival.file, line=arrival.line, offset=offset, why=why)
+        entry = arrival.entry
+        code, reason = SETTLED.get(why, (None, None))
+        self._kept.add(
+            arrival.raw,
+            file=arrival.file,
+            line=arrival.line,
+            offset=entry.place.offset,
+            why=why,
+            code=code,
+            reason=reason,
+            identity=entry.identity if why == Term.LATE else None,
+        )
 
     # ------------------------------------------------------------------------------------ durable
 

@@ -19,95 +19,57 @@ from vinaya_bridge.content import (
     reason,
     refuse_irregular,
 )
-from vinaya_bridge.errors import Code
+from vinaya_bridge.notices import (
+    BAD_COMPRESSION,
+    CHANGED,
+    CODES,
+    CUT_SHORT,
+    LEFT_ALONE,
+    MISSING,
+    NOT_A_LOG,
+    OUTPUT_IN_INPUT,
+    OWN_OUTPUT,
+    REMEDIES,
+    SPOOL_FAILED,
+    UNREADABLE,
+    Notice,
+)
+
+__all__ = [
+    "BAD_COMPRESSION",
+    "CHANGED",
+    "CODES",
+    "CUT_SHORT",
+    "LEFT_ALONE",
+    "MISSING",
+    "NOT_A_LOG",
+    "OUTPUT_IN_INPUT",
+    "OWN_OUTPUT",
+    "REMEDIES",
+    "SPOOL_FAILED",
+    "UNREADABLE",
+    "Bucket",
+    "Discovery",
+    "Found",
+    "LogFile",
+    "Notice",
+    "StreamNames",
+    "count_other_files",
+    "discover",
+    "identities",
+    "is_log_name",
+    "parse_name",
+    "walk",
+]
 
 _SUFFIXES: Final = {".ndjson" + each.value: each for each in Compression}
 _LOG_ENDINGS: Final = tuple(_SUFFIXES)
 
-MISSING: Final = Code(
-    "VB301",
-    "an input does not exist",
-    "Nothing is found under the path that was given. A batch goes on with its other inputs and ends with "
-    "exit code 1; tail waits for the path to appear. Check the spelling; a link that points to nothing "
-    "counts as missing too.",
+_NO_STDIN: Final = (
+    "standard input is not read here; save it to a file and give its path, or ./- for a file of that name"
 )
-NOT_A_LOG: Final = Code(
-    "VB302",
-    "not a regular file",
-    "A link, pipe, socket, device or directory stands where a log file is expected. It is named and left "
-    "alone: a link could lead out of the directory that was given, and a pipe could block for ever. Give "
-    "the file that a link points to as an input of its own if it is wanted. A pipe is read with - as "
-    "standard input.",
-)
-UNREADABLE: Final = Code(
-    "VB303",
-    "an input cannot be opened",
-    "The system refused to open a file or to list a directory; the reason stands in the message. Lines in "
-    "it are not part of the output. Log files are made for their owner alone (mode 0600), so run as that "
-    "user or change the mode, then convert again: lines that are already there are not emitted twice.",
-)
-CUT_SHORT: Final = Code(
-    "VB304",
-    "reading stopped part way",
-    "A file could be opened, but reading it failed before its end, for the reason in the message. The lines "
-    "before that place were used; those after it were not. Convert again when the cause is gone.",
-)
-BAD_COMPRESSION: Final = Code(
-    "VB305",
-    "compressed content is broken or ends early",
-    "A .gz or .zst file does not decompress to its end: it was cut short, damaged, or is not what its name "
-    "says. The lines that could be read were used. Restore the file from another copy and convert again.",
-)
-CHANGED: Final = Code(
-    "VB306",
-    "a file changed while it was in use",
-    "A file was replaced, rewritten, cut or removed between being listed and being read to the end, as "
-    "rotation and the log sender do. What was read may be neither its old nor its new content in full. "
-    "Convert again, or use tail on a log that is still written.",
-)
-OUTPUT_IN_INPUT: Final = Code(
-    "VB307",
-    "the output lies inside an input",
-    "The output directory is inside an input directory, or an input lies where the output would be written. "
-    "Nothing is ever written among logs: Vinaya renames, sends and removes files there by name, and the "
-    "next call would read the output as input. Choose a directory elsewhere.",
-)
-SPOOL_FAILED: Final = Code(
-    "VB308",
-    "standard input cannot be spooled",
-    "Standard input can be read only once, so it is copied to a file before the work starts, and this copy "
-    "could not be written or read to its end. Free some space, or save the input to a file and give its "
-    "path.",
-)
-
-CODES: Final[tuple[Code, ...]] = (
-    MISSING,
-    NOT_A_LOG,
-    UNREADABLE,
-    CUT_SHORT,
-    BAD_COMPRESSION,
-    CHANGED,
-    OUTPUT_IN_INPUT,
-    SPOOL_FAILED,
-)
-
-
-@frozen
-class Notice:
-    """
-    Something about an input that a person has to know; the work goes on.
-
-    Args:
-        name: The file or directory, relative to the argument that it was reached through.
-
-        code: What kind of fault it is.
-
-        message: What is wrong, without any content of the file.
-    """
-
-    name: str
-    code: Code
-    message: str
+_KEPT_INDEX: Final = "index.jsonl"
+_KEPT_LINES: Final = frozenset({"refused.ndjson", "unknown-version.ndjson", "origin.ndjson"})
 
 
 class Bucket(Enum):
@@ -261,7 +223,8 @@ def discover(inputs: Sequence[str | Path], *, exclude: Path | None = None) -> Di
     Find the log files in files and directories.
 
     A directory is searched at any depth for names that end in ``.ndjson``, ``.ndjson.gz`` or
-    ``.ndjson.zst``; other files in it are left alone. A file is taken whatever its name. An argument that
+    ``.ndjson.zst``; other files in it are left alone, and so is a directory that is the ``kept`` of an
+    output. A file is taken whatever its name. An argument that
     is a link is followed, since a person named it; a link below a directory is not. A file that is reached
     twice (overlapping arguments, hard links) is taken once, through the first argument. The order depends
     on names, not on the file system.
@@ -273,7 +236,7 @@ def discover(inputs: Sequence[str | Path], *, exclude: Path | None = None) -> Di
 
     Returns:
         The files, and a notice for each thing under a log's name that is no readable regular file, for each
-        directory that cannot be listed and for each argument that does not exist.
+        directory that cannot be listed or is kept by an output, and for each argument that does not exist.
     """
     arguments = [os.fspath(each) for each in inputs]
     names = StreamNames(arguments)
@@ -312,7 +275,8 @@ def walk(argument: str, seen: set[tuple[int, int]]) -> Iterator[Found | Notice]:
     try:
         status = os.stat(argument)  # noqa: PTH116 - Path("") would be the current directory
     except (FileNotFoundError, ValueError):
-        yield Notice(printable(argument), MISSING, "does not exist")
+        message = _NO_STDIN if argument == "-" else "does not exist"
+        yield Notice(printable(argument), MISSING, message)
         return
     except OSError as error:
         yield Notice(printable(argument), UNREADABLE, reason(error))
@@ -343,6 +307,10 @@ def _walk_directory(root: Path, seen: set[tuple[int, int]]) -> Iterator[Found | 
         except OSError as error:
             yield Notice(relative.rstrip("/") or printable(os.fspath(root)), UNREADABLE, reason(error))
             continue
+        if _is_kept({entry.name for entry in entries}):
+            message = "kept lines of an output of this tool; not read"
+            yield Notice(relative.rstrip("/") or printable(os.fspath(root)), OWN_OUTPUT, message)
+            continue
         below: list[tuple[str, str]] = []
         for entry in entries:
             name = relative + printable(entry.name)
@@ -370,6 +338,26 @@ def _walk_directory(root: Path, seen: set[tuple[int, int]]) -> Iterator[Found | 
             else:
                 yield Found(entry.path, name, status)
         waiting.extend(reversed(below))
+
+
+def _is_kept(names: set[str]) -> bool:
+    """Tell by the names in a directory whether it is the ``kept`` of an output."""
+    return _KEPT_INDEX in names and not names.isdisjoint(_KEPT_LINES)
+
+
+def count_other_files(inputs: Sequence[str | Path]) -> int:
+    """
+    Count the files that a search passes over because their names are not those of logs.
+
+    Args:
+        inputs: As given to `discover`; what cannot be listed counts as empty.
+
+    Returns:
+        How many; a file that is reached twice counts twice.
+    """
+    return sum(
+        not is_log_name(name) for each in inputs for _, _, names in os.walk(os.fspath(each)) for name in names
+    )
 
 
 def _met(status: os.stat_result, seen: set[tuple[int, int]]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vinaya_bridge.files import LogFile, Notice, discover
+from vinaya_bridge.files import LEFT_ALONE, LogFile, Notice, discover
 from vinaya_bridge.lines import PhysicalLine, read_lines
 from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion, Verdict
 from vinaya_bridge.log.codes import NOT_JSON, NOT_UTF8
@@ -71,7 +71,8 @@ class Intake:
     @property
     def exit_code(self) -> int:
         """1 where an input could not be read, or where there were lines and not one was an event; else 0."""
-        return 1 if self.notices or (self.lines and not self.events) else 0
+        faults = any(notice.code.id not in LEFT_ALONE for notice in self.notices)
+        return 1 if faults or (self.lines and not self.events) else 0
 
     def _file(self, file: LogFile) -> Iterator[EventLine]:
         self.files += 1

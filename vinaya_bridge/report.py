@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from attrs import define, frozen
 
-from vinaya_bridge.files import NOT_A_LOG, Notice
+from vinaya_bridge.files import LEFT_ALONE, Notice
 from vinaya_bridge.ledger import JsonValue, Ledger, Term
 from vinaya_bridge.mapping import CompiledMapping
 
@@ -68,7 +68,7 @@ class Report:
         """Whether an input could not be read, or changed while it was; what is named and left alone is none."""
         notices = self.data["notices"]
         return isinstance(notices, list) and any(
-            isinstance(notice, dict) and notice["code"] != NOT_A_LOG.id for notice in notices
+            isinstance(notice, dict) and notice["code"] not in LEFT_ALONE for notice in notices
         )
 
     def exit_code(self, *, strict: bool) -> int:

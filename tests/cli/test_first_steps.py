@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
+
+from vinaya_bridge import Tail
+
+
+def run(*words: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
+    """Run the command; assert that no traceback reached the person."""
+    command = [sys.executable, "-m", "vinaya_bridge", *map(str, words)]
+    done = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=60)
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert "Traceback" not in err
+    return subprocess.CompletedProcess(command, done.returncode, out, err)
 
 
 def test_the_readme_says_how_its_commands_come_on_the_path(repository: Path) -> None:
@@ -19,3 +35,73 @@ def test_git_ignores_what_the_commands_of_the_readme_write(repository: Path) -> 
     ignored = (repository / ".gitignore").read_text("utf-8").splitlines()
     assert written
     assert {f"/{name}/" for name in written} <= set(ignored)
+
+
+def output_of(command: str, folder: Path) -> list[str]:
+    return ["-o", str(folder / "out")] if command == "convert" else []
+
+
+FOUND_NOTHING = "names that end in .ndjson, .ndjson.gz or .ndjson.zst are read"
+
+
+@pytest.mark.parametrize("command", ["convert", "usage", "status"])
+def test_a_directory_without_logs_is_said_to_have_none(command: str, tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    words = [command, str(source), *output_of(command, tmp_path)]
+    done = run(*words)
+    assert done.returncode == 0
+    assert done.stderr == f"no log files found in {source}: {FOUND_NOTHING}\n"
+    assert "next" not in done.stdout
+    (source / "notes.txt").touch()
+    (source / "7.log").touch()
+    assert run(*words).stderr.splitlines()[1:] == ["  2 files of other names passed over"]
+
+
+@pytest.mark.parametrize("command", ["convert", "usage", "status"])
+def test_an_input_that_is_missing_is_named_with_a_remedy(command: str, tmp_path: Path) -> None:
+    done = run(command, tmp_path / "nope", *output_of(command, tmp_path))
+    assert done.returncode == 1
+    first, second = done.stderr.splitlines()
+    assert first == f"VB301 {tmp_path / 'nope'}: does not exist"
+    assert second.startswith("  try: check the spelling")
+
+
+def test_what_an_output_keeps_is_not_read_as_a_log(repository: Path, tmp_path: Path) -> None:
+    out = tmp_path / "logs" / "out"
+    shutil.copytree(repository / "fixtures" / "torn-file" / "in", tmp_path / "logs" / "in")
+    run("convert", tmp_path / "logs" / "in", "-o", out)
+    done = run("convert", tmp_path / "logs", "-o", tmp_path / "again")
+    assert done.returncode == 0
+    assert done.stdout.startswith("13 read = ")
+    assert done.stderr.startswith("VB309 out/kept: ")
+    assert "try: ethogram runs OUT/runs" in done.stderr
+    assert run("usage", out).stderr.startswith("VB309 kept: ")
+    with Tail([tmp_path / "logs"], tmp_path / "live") as tail:
+        first = tail.poll()
+        assert [notice.code.id for notice in first.notices] == ["VB309"]
+        assert {Path(file).name for file, _, _ in first.refused} == {"31.ndjson"}
+        assert tail.poll().notices == []
+
+
+def test_a_kept_file_that_is_named_is_read(repository: Path, tmp_path: Path) -> None:
+    run("convert", repository / "fixtures" / "torn-file" / "in", "-o", tmp_path / "out")
+    assert run("check", tmp_path / "out" / "kept" / "refused.ndjson").stdout.endswith("refused.ndjson\n")
+
+
+def test_standard_input_is_not_named_as_something_to_verify_against(repository: Path, tmp_path: Path) -> None:
+    (log,) = (repository / "fixtures" / "torn-file" / "in").rglob("31.ndjson")
+    done = run("convert", "-", "-o", tmp_path / "out", stdin=log.read_bytes())
+    assert done.stdout.endswith(f"next        vinaya-bridge verify {tmp_path / 'out'}\n")
+
+
+def test_every_command_reads_standard_input_or_says_what_to_do(repository: Path, tmp_path: Path) -> None:
+    (log,) = (repository / "fixtures" / "torn-file" / "in").rglob("31.ndjson")
+    for command in ("usage", "status"):
+        read, file = run(command, "-", stdin=log.read_bytes()), run(command, log)
+        assert (read.returncode, len(read.stdout.splitlines())) == (0, len(file.stdout.splitlines()))
+    checked = run("check", "-", stdin=log.read_bytes())
+    assert checked.returncode == 0 or "save it to a file" in checked.stderr
+    followed = run("tail", "-", "-o", tmp_path / "out", "--once", stdin=log.read_bytes())
+    assert followed.returncode == 2
+    assert "vinaya-bridge convert -" in followed.stderr

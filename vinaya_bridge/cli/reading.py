@@ -11,7 +11,7 @@ from typing import TypeVar
 import click
 import orjson
 
-from vinaya_bridge.cli.words import printable
+from vinaya_bridge.cli.words import say_no_logs, say_notices
 from vinaya_bridge.inputs import Intake
 from vinaya_bridge.log import EventLine, Reader
 from vinaya_bridge.places import spool_stdin
@@ -39,15 +39,20 @@ def ask(inputs: Sequence[str], question: Callable[[Iterable[EventLine]], Answer]
         return question(intake), intake
 
 
-def say_intake(intake: Intake) -> None:
+def say_intake(intake: Intake, inputs: Sequence[str]) -> None:
     """
     Say on standard error what could not be read, and how many lines were no events.
 
     Args:
         intake: What was read.
+
+        inputs: As they were given.
     """
-    for notice in intake.notices:
-        click.echo(printable(f"{notice.code.id} {notice.name}: {notice.message}"), err=True)
+    say_notices(
+        [{"code": each.code.id, "name": each.name, "message": each.message} for each in intake.notices]
+    )
+    if not intake.files:
+        say_no_logs(inputs)
     left = {
         "refused": intake.refused,
         "of an unknown version": intake.unknown_versions,

@@ -59,7 +59,7 @@ def status(
     else:
         for line in _lines(chosen):
             click.echo(line)
-    say_intake(intake)
+    say_intake(intake, inputs)
     context.exit(intake.exit_code)
 
 

@@ -106,6 +106,10 @@ def tail(
         return
     if not inputs or out is None:
         raise click.UsageError("give what to follow and -o OUT; or --status OUT")
+    if "-" in inputs:
+        raise click.UsageError(
+            "tail follows files; standard input is read with vinaya-bridge convert - -o OUT"
+        )
     stop = _stopped_by_signals()
     with Tail(
         inputs,

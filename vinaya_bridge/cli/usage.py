@@ -37,7 +37,7 @@ def usage(context: click.Context, inputs: tuple[str, ...], by: By | None, *, as_
     else:
         for line in _grouped_lines(report, by) if by is not None else _lines(report):
             click.echo(line)
-    say_intake(intake)
+    say_intake(intake, inputs)
     context.exit(intake.exit_code)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from vinaya_bridge.files import REMEDIES, count_other_files
 from vinaya_bridge.ledger import JsonValue, equation
 from vinaya_bridge.report import Report
 
@@ -39,6 +40,8 @@ def say_summary(report: Report, out: Path, inputs: Sequence[str]) -> None:
     lines = report.lines
     data = report.data
     say_notices(data["notices"])
+    if not data["files"]:
+        say_no_logs(inputs)
     click.echo(equation(lines))
     kept = {term: lines[term] for term in ("refused", "conflict", "late", "unknown_version") if lines[term]}
     if kept:
@@ -52,18 +55,69 @@ def say_summary(report: Report, out: Path, inputs: Sequence[str]) -> None:
     events = data["events"]
     if isinstance(events, dict):
         row("events", f"{sum(n for n in events.values() if isinstance(n, int)):,} appended")
-    row("next", f"vinaya-bridge verify {shlex.quote(str(out))} --against {shlex.join(inputs)}")
+    if data["files"]:
+        say_next(out, inputs)
+
+
+def say_next(out: Path, inputs: Sequence[str], *, err: bool = False) -> None:
+    """
+    Print the command that proves an output.
+
+    Args:
+        out: The output directory.
+
+        inputs: As they were given; standard input cannot be read again, so with it OUT is proved by itself.
+
+        err: Whether to print to standard error.
+    """
+    against = "" if "-" in inputs else f" --against {shlex.join(inputs)}"
+    row("next", f"vinaya-bridge verify {shlex.quote(str(out))}{against}", err=err)
+
+
+def say_no_logs(inputs: Sequence[str]) -> None:
+    """
+    Say on standard error that no log file was found, how logs are known, and what else was there.
+
+    Args:
+        inputs: As they were given.
+    """
+    there = [each for each in inputs if Path(each).exists()]
+    if not there:
+        return  # each was named as missing
+    names = ", ".join(printable(each) for each in there)
+    click.echo(
+        f"no log files found in {names}: names that end in .ndjson, .ndjson.gz or .ndjson.zst are read",
+        err=True,
+    )
+    others = count_other_files(there)
+    if others:
+        click.echo(f"  {counted(others, 'file')} of other names passed over", err=True)
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return ``1 file``, ``2 files`` or ``3 directories``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def say_notices(notices: JsonValue) -> None:
-    """Print what a person has to know of the inputs, to standard error."""
+    """
+    Print what a person has to know of the inputs, to standard error; what to do with the first of each kind.
+
+    Args:
+        notices: As a report has them: objects with code, name and message.
+    """
     if not isinstance(notices, list):
         return
+    explained: set[str] = set()
     for notice in notices[:_MOST_NOTICES]:
         if isinstance(notice, dict):
-            click.echo(printable(f"{notice['code']} {notice['name']}: {notice['message']}"), err=True)
+            code = str(notice["code"])
+            click.echo(printable(f"{code} {notice['name']}: {notice['message']}"), err=True)
+            if code in REMEDIES and code not in explained:
+                click.echo(f"  try: {REMEDIES[code]}", err=True)
+            explained.add(code)
     if len(notices) > _MOST_NOTICES:
-        click.echo(f"and {len(notices) - _MOST_NOTICES:,} more: see report.json", err=True)
+        click.echo(f"and {len(notices) - _MOST_NOTICES:,} more", err=True)
 
 
 def counts(numbers: Mapping[str, JsonValue]) -> str:

@@ -67,7 +67,8 @@ class Steps:
         ]
         places = [Place(0, number, 0, len(raw)) for number, raw in enumerate(self.lines)]
         found = [
-            self._scanner.event(line, place, b"") for line, place in zip(self._events, places, strict=True)
+            self._scanner.event(line, place, b"", b"")
+            for line, place in zip(self._events, places, strict=True)
         ]
         self._entries = [entry for entry in found if isinstance(entry, Entry)]
         self._searched = self._texts()

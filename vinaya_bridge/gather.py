@@ -142,7 +142,7 @@ class Gatherer:
             length = len(raw)
             verdict = read(record)
             if type(verdict) is EventLine:
-                found = event(verdict, Place(source, number, offset, length), raw)
+                found = event(verdict, Place(source, number, offset, length), raw, record)
                 if isinstance(found, Entry):
                     collect(found, verdict.header, length)
                 else:

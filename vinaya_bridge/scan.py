@@ -15,7 +15,7 @@ from vinaya_bridge.entry import Act, Entry, Opening, Place
 from vinaya_bridge.ledger import Term
 from vinaya_bridge.lines import PhysicalLine
 from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion, Verdict
-from vinaya_bridge.log.codes import OVER_BOUND, UNSAFE_INTEGER
+from vinaya_bridge.log.codes import OVER_BOUND, UNKNOWN_VERSION, UNSAFE_INTEGER
 from vinaya_bridge.log.headers import HeaderFacts
 from vinaya_bridge.log.identity import exact_text
 from vinaya_bridge.mapping import CompiledMapping
@@ -165,14 +165,18 @@ class Scanner:
         Yields:
             As `scan`.
         """
+        is_wrapped = line.record is not line.raw
         for found, raw, offset in split_verdict(self._reader, line, verdict):
             place = Place(file, line.number, offset, len(raw))
+            record = line.record if is_wrapped else raw
             if isinstance(found, EventLine):
-                yield self._whole(found, place, raw)
+                yield self._whole(found, place, raw, record)
             else:
-                yield self._aside(found, place, raw)
+                yield self._aside(found, place, raw, record)
 
-    def _aside(self, verdict: Blank | UnknownVersion | Refused | None, place: Place, raw: bytes) -> Aside:
+    def _aside(
+        self, verdict: Blank | UnknownVersion | Refused | None, place: Place, raw: bytes, record: bytes
+    ) -> Aside:
         if verdict is None:
             return Aside(Term.PENDING, place, raw)
         if isinstance(verdict, Blank):
@@ -181,15 +185,17 @@ class Scanner:
             refusal = Refusal(
                 UNKNOWN_VERSION_TYPE,
                 None,
-                line_digest(raw),
+                line_digest(record),
                 "unknown",
                 schema=str(verdict.schema),
             )
+            reason = "a number that no header version has"
             return Aside(
-                Term.UNKNOWN_VERSION, place, raw, reason="its header version is not known", refusal=refusal
+                Term.UNKNOWN_VERSION, place, raw, UNKNOWN_VERSION.id, "$.meta.schema", reason, refusal
             )
         return self._refused(
             raw,
+            record,
             place,
             verdict.code.id,
             verdict.path,
@@ -201,6 +207,7 @@ class Scanner:
     def _refused(
         self,
         raw: bytes,
+        record: bytes,
         place: Place,
         code: str,
         path: str,
@@ -212,7 +219,7 @@ class Scanner:
         refusal = Refusal(
             REFUSED_TYPE,
             "malformed",
-            line_digest(raw),
+            line_digest(record),
             source_run,
             source_type=source_type,
             code=code,
@@ -220,7 +227,7 @@ class Scanner:
         )
         return Aside(Term.REFUSED, place, raw, code, path, reason, refusal)
 
-    def event(self, line: EventLine, place: Place, raw: bytes) -> Entry | Aside:
+    def event(self, line: EventLine, place: Place, raw: bytes, record: bytes) -> Entry | Aside:
         """
         Map an event line: the way of a hot loop, for lines that need not be carried whole.
 
@@ -231,22 +238,25 @@ class Scanner:
 
             raw: Its bytes.
 
+            record: The bytes of the record alone, where they lie in a wrapper; else *raw*.
+
         Returns:
             What placing it needs; or why it is refused all the same.
         """
-        record = line.record
-        kind = self._kinds.get(record.__class__) or self._learn(line)
+        fields = line.record
+        kind = self._kinds.get(fields.__class__) or self._learn(line)
         act, effect = kind.act, ""
         if kind.asks:
             act = self._act(line)
         main_run, opening = self._header(line, in_loop=kind.in_loop)
         if act == Act.DISPATCHED or act == Act.DISPATCH_ENDED:  # noqa: PLR1714 - a tuple costs more
-            effect = escape(record.effect_id)
-            opening = _dispatch_opening(record, opening)
-        seq = record.meta.seq
+            effect = escape(fields.effect_id)
+            opening = _dispatch_opening(fields, opening)
+        seq = fields.meta.seq
         if seq > _MAX_SAFE_SEQ:
             return self._refused(
                 raw,
+                record,
                 place,
                 UNSAFE_INTEGER.id,
                 "$.meta.seq",
@@ -257,9 +267,9 @@ class Scanner:
         emits: list[Emit] | OverBound = kind.drafts(line) if act < Act.UNMAPPED else []
         if isinstance(emits, OverBound):
             run = dispatch_run_id(main_run, effect, 1) if act in _DISPATCH_ACTS else main_run
-            return _over_bound(emits, raw, place, _named(run), kind.name, seq)
+            return _over_bound(emits, raw, record, place, _named(run), kind.name, seq)
         if len(raw) > _LONG_BYTES and (fault := _too_long(main_run, effect, opening, emits)) is not None:
-            return _over_bound(fault, raw, place, "unknown", kind.name, seq)
+            return _over_bound(fault, raw, record, place, "unknown", kind.name, seq)
         return Entry(
             line.identity,
             line.digest,
@@ -267,7 +277,7 @@ class Scanner:
             line.header.process,
             seq,
             line.instant_us,
-            record.meta.ts,
+            fields.meta.ts,
             kind.name,
             act,
             effect,
@@ -276,9 +286,9 @@ class Scanner:
             place,
         )
 
-    def _whole(self, line: EventLine, place: Place, raw: bytes) -> Scanned | Aside:
+    def _whole(self, line: EventLine, place: Place, raw: bytes, record: bytes) -> Scanned | Aside:
         """Map an event line; where that is asked for, let an event carry it whole."""
-        entry = self.event(line, place, raw)
+        entry = self.event(line, place, raw, record)
         if isinstance(entry, Aside):
             return entry
         if not self._whole_lines or entry.act >= Act.UNMAPPED:
@@ -368,13 +378,15 @@ def _carrying(emits: list[Emit], line: EventLine, main_run: str) -> list[Emit] |
     return with_origin(emits, text, is_redacted=line.is_redacted, spare_bytes=spare_bytes)
 
 
-def _over_bound(fault: OverBound, raw: bytes, place: Place, run: str, name: str, seq: int) -> Aside:
+def _over_bound(
+    fault: OverBound, raw: bytes, record: bytes, place: Place, run: str, name: str, seq: int
+) -> Aside:
     """A line of which an event would break the protocol: refused before any of them is appended."""
     details = fault.details
     refusal = Refusal(
         REFUSED_TYPE,
         "over_bound",
-        line_digest(raw),
+        line_digest(record),
         run,
         source_type=name,
         code=OVER_BOUND.id,

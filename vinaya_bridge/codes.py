@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vinaya_bridge import errors, files, gaps, output, replay, restore, sinks, verify
+from vinaya_bridge import errors, files, gaps, jobs, output, replay, restore, sinks, verify, workers
 from vinaya_bridge.errors import Code
 from vinaya_bridge.log import codes as line_codes
 from vinaya_bridge.mapping import codes as mapping_codes
@@ -14,6 +14,8 @@ ALL_CODES: tuple[Code, ...] = tuple(
             *mapping_codes.CODES,
             *files.CODES,
             *gaps.CODES,
+            *jobs.CODES,
+            *workers.CODES,
             *output.CODES,
             *sinks.CODES,
             *replay.CODES,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
+from secrets import token_hex
 from shutil import rmtree
 from typing import BinaryIO, Literal
 
@@ -11,31 +13,31 @@ from attrs import frozen
 
 from ethogram.clock import Clock, utc_now
 from ethogram.rundir import RunDirectory
+from vinaya_bridge.collecting import Collector, Progress
 from vinaya_bridge.entry import Place
 from vinaya_bridge.errors import InputError
-from vinaya_bridge.extents import whole_files
 from vinaya_bridge.files import Discovery, Notice, discover
-from vinaya_bridge.gather import ExtentRow, Gatherer, Tally
 from vinaya_bridge.index import OutputIndex
+from vinaya_bridge.jobs import WORTH_IT_BYTES, cores, in_order, processes
 from vinaya_bridge.kept import ORIGIN, KeptStore
 from vinaya_bridge.ledger import JsonValue, Term
 from vinaya_bridge.lines import read_slice
-from vinaya_bridge.log import Reader
 from vinaya_bridge.mapping import CompiledMapping, load_mapping
 from vinaya_bridge.naming import RELAY_RUN
-from vinaya_bridge.output import Output
+from vinaya_bridge.output import Output, writing
 from vinaya_bridge.places import check_output_not_inside_inputs, spool_stdin
-from vinaya_bridge.placing import Placed, Placer, decide
+from vinaya_bridge.placing import Decided, Placed, Placer, decide
 from vinaya_bridge.relay import REFUSED_TYPE, Refusal, line_digest, relay_drafts
 from vinaya_bridge.report import Report, RunCounts, build_report, keeps_lines_whole, total_before
-from vinaya_bridge.scan import Aside, Scanner, ScanOptions
-from vinaya_bridge.spill import Partition, Spill, partition_count
+from vinaya_bridge.scan import Aside, ScanOptions
+from vinaya_bridge.sinks.base import sink_faults
+from vinaya_bridge.spill import Partition
 from vinaya_bridge.stamp import Stamp, timestamp
+from vinaya_bridge.workers import PlaceTask, Workplace, place, uncollected
 
-_MEMORY_BUDGET_BYTES = 64 << 20
+__all__ = ["Conversion", "ConvertOptions", "Progress", "convert"]
 
-Progress = Callable[[int, int], None]
-"""Told how many bytes were read, and of how many."""
+_MEMORY_BUDGET_BYTES = 16 << 20
 
 
 @frozen
@@ -57,6 +59,8 @@ class ConvertOptions:
 
         include_selftest: Whether the producer's self-test lines are events like any other.
 
+        jobs: How many processes work; None: as many as the machine has cores. The output does not depend on it.
+
         memory_budget_bytes: About how much may be held before it goes to ``OUT/state``.
 
         command: What was typed, for the report.
@@ -68,6 +72,7 @@ class ConvertOptions:
     stamp: Literal["wall", "source"] = "wall"
     origin: Literal["ids", "full"] = "ids"
     include_selftest: bool = False
+    jobs: int | None = None
     memory_budget_bytes: int = _MEMORY_BUDGET_BYTES
     command: Sequence[str] = ()
 
@@ -88,6 +93,7 @@ def convert(
     *,
     progress: Progress | None = None,
     stdin: BinaryIO | None = None,
+    executor: Executor | None = None,
 ) -> Report:
     """
     Convert log files into *out*; what is there already is added to, never repeated.
@@ -103,31 +109,38 @@ def convert(
 
         stdin: What ``-`` stands for; it is copied to ``OUT/state`` while it is read.
 
+        executor: Does the work in place of processes of this machine, be the input large or small. Its workers have
+            to find inputs and *out* under the paths that they have here.
+
     Returns:
         The call's report, as it was also written to ``OUT/report.json``.
 
     Raises:
         ConfigurationError: A mapping, an option or an argument is wrong; nothing was read.
 
-        SinkError: The output cannot be written; the same call, made again, goes on from there.
+        SinkError: The output cannot be written, or a worker was lost; the same call, made again, goes on from there.
     """
     options = options or ConvertOptions()
     output = Output(Path(out))
     check_output_not_inside_inputs(output.root, [each for each in inputs if each != "-"])
     mapping = load_mapping(options.mapping, overlays=options.overlays)
-    with output.locked():
+    with output.locked() as lock, uncollected():
         previous = output.read_report()
         stdin_copy = spool_stdin(stdin, output.state) if stdin is not None and "-" in inputs else None
         paths = [stdin_copy if each == "-" and stdin_copy is not None else each for each in inputs]
-        conversion = Conversion(output, discover(paths, exclude=output.root), mapping, options)
-        try:
-            conversion.scan(progress)
-            conversion.place()
-            conversion.finish()
-        finally:
-            conversion.close()
-            if stdin_copy is not None:
-                stdin_copy.unlink()
+        with sink_faults(output.root):
+            discovery = discover(paths, exclude=output.root)
+            conversion = Conversion(
+                output, discovery, mapping, options, lock=lock, executor=executor, progress=progress
+            )
+            try:
+                conversion.scan()
+                conversion.place()
+                conversion.finish()
+            finally:
+                conversion.close()
+                if stdin_copy is not None:
+                    stdin_copy.unlink()
         report = conversion.report(previous)
         output.write_report(report.data)
     return report
@@ -138,31 +151,39 @@ class Conversion:
     One call's work on one output, in three steps: `scan`, `place`, `finish`.
 
     Args:
-        output: Where to; locked by the caller.
+        output: Where to.
 
         discovery: The files to read.
 
         mapping: What to make of their lines.
 
         options: How.
+
+        lock: The descriptor with which the caller holds the output.
+
+        executor: Does the work, where it is not for this process or for others of this machine.
+
+        progress: Told how far reading has come.
     """
 
     def __init__(
-        self, output: Output, discovery: Discovery, mapping: CompiledMapping, options: ConvertOptions
+        self,
+        output: Output,
+        discovery: Discovery,
+        mapping: CompiledMapping,
+        options: ConvertOptions,
+        *,
+        lock: int,
+        executor: Executor | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self._options = options
         self._whole_lines = options.origin == "full"
         self._mapping = mapping
-        self._files = discovery.files
         self._notices = list(discovery.notices)
         self._started_at = options.clock()
-        self._extents = whole_files(self._files)
-        self._first_lines: list[int] = []
-        self._tally = Tally()
-        self._partitions: list[Partition] = []
         self._pending: list[Place] = []
         self._conflicts: list[tuple[str, Place | None, Place]] = []
-        self._file_rows: list[dict[str, JsonValue]] = []
         self._refusals: dict[tuple[str, str], Refusal] = {}
         self._stamp = Stamp(source=options.stamp == "source")
         self._sink = RunDirectory(output.runs, clock=self._stamp, durability="batch", repair_torn_tail=True)
@@ -173,7 +194,20 @@ class Conversion:
             **self._kept.counts(),
         }
         self._open_before = 0 if self._index is None else self._index.open_runs()
-        self._work = output.clear("work")
+        self._work = _cleared(output.state / "work").absolute()
+        self._lock = lock
+        self._collector = Collector(
+            discovery.files,
+            mapping,
+            ScanOptions(include_selftest=options.include_selftest, whole_lines=self._whole_lines),
+            budget_bytes=options.memory_budget_bytes,
+            take_aside=self._set_aside,
+            progress=progress,
+        )
+        self._partitions: list[Partition] = []
+        self._executor = executor
+        self._pool: ProcessPoolExecutor | None = None
+        self._workplace: Workplace | None = None
         self._placer = Placer(
             self._sink,
             self._stamp,
@@ -184,51 +218,18 @@ class Conversion:
 
     # ------------------------------------------------------------------------------------ reading
 
-    def scan(self, progress: Progress | None) -> None:
+    def scan(self) -> None:
         """Read every line once: keep what gives no events, collect the rest by main run."""
-        total_bytes = sum(extent.size_bytes for extent in self._extents)
-        partitions = partition_count(total_bytes)
-        spill = Spill(
-            self._work / "entries", partitions=partitions, budget_bytes=self._options.memory_budget_bytes
-        )
-        reader = Reader()
-        options = ScanOptions(include_selftest=self._options.include_selftest, whole_lines=self._whole_lines)
-        gatherer = Gatherer(
-            reader,
-            Scanner(reader, self._mapping, options),
-            spill,
-            partitions=partitions,
-            take_aside=self._set_aside,
-            whole_lines=self._whole_lines,
-        )
-        done_bytes = 0
-
-        def advance(bytes_read: int) -> None:
-            if progress is not None:
-                progress(done_bytes + bytes_read, total_bytes)
-
-        rows: list[ExtentRow] = []
-        for source, extent in enumerate(self._extents):
-            self._first_lines.append(0)
-            rows.append(gatherer.read(extent, source, advance))
-            done_bytes += rows[-1].bytes_read
-        self._partitions = spill.partitions()
-        spill.close()
-        self._tally.merge(gatherer.tally)
-        self._note_files(rows)
-
-    def _note_files(self, rows: Sequence[ExtentRow]) -> None:
-        for extent, row in zip(self._extents, rows, strict=True):
-            if row.fault is not None:
-                self._notices.append(row.fault)
-            self._file_rows.append(
-                {
-                    "path": extent.file.name,
-                    "bytes": row.bytes_read,
-                    "lines": row.lines,
-                    "sha256": row.sha256,
-                }
-            )
+        jobs = self._options.jobs or cores()
+        if self._executor is None and jobs > 1 and self._collector.total_bytes >= WORTH_IT_BYTES:
+            self._executor = self._pool = processes(jobs, lock=self._lock)
+        if self._executor is None:
+            self._partitions = self._collector.here(self._work / "entries")
+            return
+        workplace = Workplace(self._work, token_hex(16), is_elsewhere=self._pool is None)
+        workplace.make()
+        self._workplace = workplace
+        self._partitions = self._collector.elsewhere(self._executor, workplace)
 
     def _set_aside(self, aside: Aside) -> None:
         if aside.term is Term.CONVERTED:
@@ -250,7 +251,7 @@ class Conversion:
         path: str | None = None,
         reason: str | None = None,
     ) -> None:
-        name, line = self._named(place)
+        name, line = self._collector.named(place)
         self._kept.add(
             raw,
             file=name,
@@ -265,23 +266,41 @@ class Conversion:
     def _tell(self, refusal: Refusal) -> None:
         self._refusals.setdefault(refusal.key(), refusal)
 
-    def _named(self, place: Place) -> tuple[str, int]:
-        """The name of the file in which a line lies, and the line's number in it."""
-        return self._extents[place.file].file.name, self._first_lines[place.file] + place.line
-
     # ------------------------------------------------------------------------------------ placing
 
     def place(self) -> None:
         """Settle identities, order each main run's lines, and append their events."""
-        decided = decide(self._partitions, self._tally.spread.suspects())
-        for partition in self._partitions:
-            if not partition.is_empty:
-                self._stamp.now = self._options.clock()
-                self._take(self._placer.place(partition, decided))
-                partition.held.clear()
+        decided = decide(self._partitions, self._collector.tally.spread.suspects())
+        partitions = [partition for partition in self._partitions if not partition.is_empty]
+        if self._executor is not None and self._workplace is not None and self._index is None:
+            self._place_elsewhere(self._executor, self._workplace, partitions, decided)
+            return
+        for partition in partitions:
+            self._stamp.now = self._options.clock()
+            self._take(self._placer.place(partition, decided))
+            partition.held.clear()
+
+    def _place_elsewhere(
+        self, executor: Executor, workplace: Workplace, partitions: Sequence[Partition], decided: Decided
+    ) -> None:
+        """Place partitions in folders of their own and take over the runs: no run is ever written twice."""
+        tasks = [
+            PlaceTask(
+                workplace,
+                partition,
+                decided,
+                self._options.clock(),
+                self._options.stamp == "source",
+                self._whole_lines,
+            )
+            for partition in partitions
+        ]
+        for result in in_order(executor, place, tasks):
+            self._sink.adopt(result.runs)
+            self._take(result.placed)
 
     def _take(self, placed: Placed) -> None:
-        ledger = self._tally.ledger
+        ledger = self._collector.tally.ledger
         ledger.terms.update(placed.terms)
         ledger.unmapped.update(placed.unmapped)
         ledger.events.update(placed.events)
@@ -306,7 +325,7 @@ class Conversion:
 
     def _again(self, place: Place) -> bytes | None:
         """The bytes of a line that was read before; None, and a notice, where the file has changed meanwhile."""
-        file = self._extents[place.file].file
+        file = self._collector.file_of(place)
         try:
             return read_slice(file, place.offset, place.length)
         except InputError as error:
@@ -320,12 +339,12 @@ class Conversion:
         told = frozenset[tuple[str, str]]() if self._index is None else self._index.told(self._refusals)
         opened = self._sink.last_seq(RELAY_RUN) > 0
         drafts = relay_drafts(self._refusals.values(), already=told, opened=opened)
-        events = self._tally.ledger.events
+        events = self._collector.tally.ledger.events
         self._counts = RunCounts(self._open_before, events["run.started"], events["run.finished"])
         events.update(draft.type for draft in drafts)
         self._stamp.now = self._options.clock()
         if self._options.stamp == "source":
-            self._stamp.now = timestamp(self._tally.latest_us or 0)
+            self._stamp.now = timestamp(self._collector.tally.latest_us or 0)
         self._stamp.append(self._sink, RELAY_RUN, drafts)
         self._kept.sync()
         self._sink.sync()
@@ -333,20 +352,20 @@ class Conversion:
     def report(self, previous: Mapping[str, JsonValue] | None) -> Report:
         """Return the call's report."""
         return build_report(
-            ledger=self._tally.ledger,
+            ledger=self._collector.tally.ledger,
             before=total_before(previous, self._held),
-            files=self._file_rows,
-            pending=[self._named(place) for place in self._pending],
+            files=self._collector.file_rows(),
+            pending=[self._collector.named(place) for place in self._pending],
             conflicts=[
                 {
                     "identity": identity,
-                    "stays": None if stays is None else list(self._named(stays)),
-                    "kept": list(self._named(kept)),
+                    "stays": None if stays is None else list(self._collector.named(stays)),
+                    "kept": list(self._collector.named(kept)),
                 }
                 for identity, stays, kept in self._conflicts
             ],
             runs=self._counts,
-            notices=self._notices,
+            notices=[*self._notices, *self._collector.faults()],
             mapping=self._mapping,
             made_by=self._options.made_by(),
             started_at=self._started_at,
@@ -355,6 +374,8 @@ class Conversion:
 
     def close(self) -> None:
         """Give back what is held; what was appended stays."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
         if self._work.is_dir():
             rmtree(self._work)
         self._kept.close()
@@ -371,3 +392,14 @@ def _index_of(output: Output) -> OutputIndex | None:
     index = OutputIndex(output.state / "identities.sqlite", output.runs)
     index.refresh()
     return index
+
+
+def _cleared(folder: Path) -> Path:
+    """The path of a working folder, where nothing stands any more of what a killed call left."""
+    with writing(folder):
+        if folder.exists():
+            # A worker of that call may be about to end, and still write: into a folder that nobody reads.
+            folder.rename(folder.with_name(f"{folder.name}-{token_hex(8)}"))
+        for left in folder.parent.glob(f"{folder.name}-*"):
+            rmtree(left, ignore_errors=True)
+    return folder

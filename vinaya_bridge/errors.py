@@ -60,6 +60,10 @@ class BridgeError(Exception):
         self.place = place
         self.remedy = remedy
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """How another process hands it on."""
+        return _made_again, (type(self), self.code, self.message, self.place, self.remedy)
+
     def __str__(self) -> str:
         """The fault as a person reads it: code, place, what is wrong, remedy."""
         place = f"{self.place}: " if self.place else ""
@@ -77,3 +81,7 @@ class InputError(BridgeError):
 
 class SinkError(BridgeError):
     """Raised when the output cannot be written: stop and move no position. The command exits with 3."""
+
+
+def _made_again(kind: type[BridgeError], code: Code, message: str, place: str, remedy: str) -> BridgeError:
+    return kind(code, message, place=place, remedy=remedy)

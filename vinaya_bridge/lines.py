@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import orjson
@@ -236,6 +237,27 @@ def read_lines(file: LogFile, *, digest: bool = True) -> LineReader:
         What gives the lines, and afterwards how many there were and what went wrong.
     """
     return LineReader(file, digest=digest)
+
+
+def digest_of_file(file: LogFile) -> str:
+    """
+    Compute the digest of a file that is read in parts.
+
+    Args:
+        file: One that `discover` found.
+
+    Returns:
+        The hex sha256 of its bytes as they are stored; of what could be read, where reading fails.
+    """
+    digest = hashlib.sha256()
+    with suppress(OSError, NotRegularError):
+        descriptor, _ = open_regular(file.path)
+        try:
+            for block in stored_blocks(descriptor):
+                digest.update(block)
+        finally:
+            os.close(descriptor)
+    return digest.hexdigest()
 
 
 def unwrap_rejected(raw: bytes) -> bytes:

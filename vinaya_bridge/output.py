@@ -72,9 +72,12 @@ class Output:
         return self.root / "report.json"
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[int]:
         """
         Hold the output for this process alone; made, with what is above it, where it does not exist.
+
+        Yields:
+            The descriptor that holds it: a process that is forked meanwhile has to close its own.
 
         Raises:
             SinkError: Another process holds it, or it cannot be made.
@@ -98,7 +101,7 @@ class Output:
             with writing(path):
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-            yield
+            yield descriptor
         finally:
             os.close(descriptor)
 

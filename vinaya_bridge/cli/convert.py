@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +14,7 @@ import orjson
 from vinaya_bridge.cli.words import say_summary
 from vinaya_bridge.convert import ConvertOptions, Progress
 from vinaya_bridge.convert import convert as convert_logs
+from vinaya_bridge.jobs import executor_named
 
 
 @click.command()
@@ -47,6 +48,17 @@ from vinaya_bridge.convert import convert as convert_logs
 )
 @click.option("--include-selftest", is_flag=True, help="Convert the producer's own self-test lines too.")
 @click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="How many processes work; by default as many as there are cores. The output is the same.",
+)
+@click.option(
+    "--executor",
+    metavar="dask:ADDRESS",
+    help="Work on a Dask cluster whose workers find IN and OUT under the same paths.",
+)
+@click.option(
     "--strict", is_flag=True, help="Exit with 1 when a line was refused, conflicting, late or unknown."
 )
 @click.option("--quiet", is_flag=True, help="Print nothing but faults.")
@@ -60,6 +72,8 @@ def convert(
     overlays: tuple[Path, ...],
     clock: Literal["wall", "source"],
     origin: Literal["ids", "full"],
+    jobs: int | None,
+    executor: str | None,
     *,
     include_selftest: bool,
     strict: bool,
@@ -78,10 +92,14 @@ def convert(
         stamp=clock,
         origin=origin,
         include_selftest=include_selftest,
+        jobs=jobs,
         command=sys.argv[1:],
     )
-    with _progress(quiet=quiet) as progress:
-        report = convert_logs(inputs, out, options, progress=progress, stdin=sys.stdin.buffer)
+    workers = nullcontext() if executor is None else executor_named(executor)
+    with workers as elsewhere, _progress(quiet=quiet) as progress:
+        report = convert_logs(
+            inputs, out, options, progress=progress, stdin=sys.stdin.buffer, executor=elsewhere
+        )
     if as_json:
         click.echo(orjson.dumps(report.data, option=orjson.OPT_INDENT_2))
     elif not quiet:

@@ -125,6 +125,21 @@ def load_mapping(mapping: str | Path, overlays: Sequence[str | Path] = ()) -> Co
     return CompiledMapping(table)
 
 
+def mapping_from_text(name: str, text: str) -> CompiledMapping:
+    """
+    Make a mapping ready that was checked before: for a process to which another one sends it.
+
+    Args:
+        name: Of the mapping.
+
+        text: What `vinaya_bridge.mapping.render.render` wrote of its table.
+
+    Returns:
+        The mapping, with the digest that it had.
+    """
+    return CompiledMapping(read_table(text, file=name, name=name).table)
+
+
 def read_mapping(
     mapping: str | Path, overlays: Sequence[str | Path] = ()
 ) -> tuple[Table, tuple[Finding, ...]]:

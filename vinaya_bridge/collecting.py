@@ -9,7 +9,7 @@ from pathlib import Path
 from attrs import evolve
 
 from vinaya_bridge.entry import Place
-from vinaya_bridge.extents import cut, tasks_of, whole_files
+from vinaya_bridge.extents import cut, extent_bytes_for, tasks_of, whole_files
 from vinaya_bridge.files import LogFile, Notice
 from vinaya_bridge.gather import ExtentRow, Gatherer, TakeAside, Tally
 from vinaya_bridge.jobs import in_order
@@ -98,7 +98,7 @@ class Collector:
         self.tally = gatherer.tally
         return partitions
 
-    def elsewhere(self, executor: Executor, workplace: Workplace) -> list[Partition]:
+    def elsewhere(self, executor: Executor, workplace: Workplace, jobs: int) -> list[Partition]:
         """
         Read in other processes, large files in parts.
 
@@ -107,11 +107,15 @@ class Collector:
 
             workplace: Where they leave what they make.
 
+            jobs: How many there are.
+
         Returns:
             The entries.
         """
-        self._extents = cut(evolve(extent, file=_absolute(extent.file)) for extent in self._extents)
-        results = in_order(executor, gather, list(self._tasks(workplace)))
+        extent_bytes = extent_bytes_for(self.total_bytes, jobs)
+        whole = (evolve(extent, file=_absolute(extent.file)) for extent in self._extents)
+        self._extents = cut(whole, extent_bytes)
+        results = in_order(executor, gather, list(self._tasks(workplace, extent_bytes)))
         pieces: list[list[tuple[Path, Sequence[Segment]]]] = [[] for _ in range(self._partitions)]
         for gathered in results:
             if not self._rows:  # the work goes on meanwhile
@@ -129,9 +133,9 @@ class Collector:
                     piece.append((gathered.spilled.path, segments))
         return [Partition(piece) for piece in pieces]
 
-    def _tasks(self, workplace: Workplace) -> Iterator[GatherTask]:
+    def _tasks(self, workplace: Workplace, extent_bytes: int) -> Iterator[GatherTask]:
         mapping = (self._mapping.name, render(self._mapping.table))
-        for sources in tasks_of(self._extents):
+        for sources in tasks_of(self._extents, extent_bytes):
             extents = [(source, self._extents[source]) for source in sources]
             yield GatherTask(workplace, extents, mapping, self._options, self._partitions, self._budget_bytes)
 

@@ -229,7 +229,7 @@ class Conversion:
         workplace = Workplace(self._work, token_hex(16), is_elsewhere=self._pool is None)
         workplace.make()
         self._workplace = workplace
-        self._partitions = self._collector.elsewhere(self._executor, workplace)
+        self._partitions = self._collector.elsewhere(self._executor, workplace, jobs)
 
     def _set_aside(self, aside: Aside) -> None:
         if aside.term is Term.CONVERTED:

@@ -10,8 +10,9 @@ from attrs import frozen
 from vinaya_bridge.content import Compression, NotRegularError, open_regular
 from vinaya_bridge.files import LogFile
 
-EXTENT_BYTES = 16 << 20
-"""About how much a worker reads for one task."""
+_LEAST_BYTES = 1 << 20
+_MOST_BYTES = 16 << 20
+_TASKS_A_JOB = 6
 
 _LOOK_BYTES = 1 << 16
 
@@ -45,6 +46,18 @@ class Extent:
         return self.start == 0 and self.end is None
 
 
+def extent_bytes_for(total_bytes: int, jobs: int) -> int:
+    """
+    Return how much a worker should read for one task: enough to be worth it, little enough to share work evenly.
+
+    Args:
+        total_bytes: The size of the input.
+
+        jobs: How many workers there are.
+    """
+    return min(_MOST_BYTES, max(_LEAST_BYTES, total_bytes // (_TASKS_A_JOB * jobs)))
+
+
 def whole_files(files: Iterable[LogFile]) -> list[Extent]:
     """
     Return one extent a file.
@@ -55,7 +68,7 @@ def whole_files(files: Iterable[LogFile]) -> list[Extent]:
     return [Extent(file, number, _size(file)) for number, file in enumerate(files)]
 
 
-def cut(extents: Iterable[Extent], extent_bytes: int = EXTENT_BYTES) -> list[Extent]:
+def cut(extents: Iterable[Extent], extent_bytes: int) -> list[Extent]:
     """
     Cut large files behind newlines; compressed ones stay whole.
 
@@ -77,7 +90,7 @@ def cut(extents: Iterable[Extent], extent_bytes: int = EXTENT_BYTES) -> list[Ext
     return found
 
 
-def tasks_of(extents: Sequence[Extent], extent_bytes: int = EXTENT_BYTES) -> list[list[int]]:
+def tasks_of(extents: Sequence[Extent], extent_bytes: int) -> list[list[int]]:
     """
     Gather small extents into tasks.
 

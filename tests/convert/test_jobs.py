@@ -76,8 +76,7 @@ def log(tmp_path: Path) -> Path:
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut files into parts of a few lines, and never think an input too small for several processes."""
     monkeypatch.setattr(convert, "WORTH_IT_BYTES", 1)
-    monkeypatch.setattr(collecting, "cut", lambda whole: cut(whole, 50_000))
-    monkeypatch.setattr(collecting, "tasks_of", lambda parts: tasks_of(parts, 50_000))
+    monkeypatch.setattr(collecting, "extent_bytes_for", lambda _total_bytes, _jobs: 50_000)
 
 
 @pytest.mark.usefixtures("small_parts")

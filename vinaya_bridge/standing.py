@@ -9,8 +9,9 @@ from pathlib import Path
 from attrs import frozen
 
 from vinaya_bridge.checkpoint import decode_checkpoint
+from vinaya_bridge.errors import ConfigurationError
 from vinaya_bridge.ledger import JsonValue
-from vinaya_bridge.output import Output
+from vinaya_bridge.output import OUTPUT_FOREIGN, Output
 from vinaya_bridge.positions import StateError, decode_state
 from vinaya_bridge.sinks import saved_checkpoint
 
@@ -23,7 +24,9 @@ class Standing:
     Args:
         writer: Process id of the one that writes, or None where none does.
 
-        saved: Whether there is a position.
+        tailed: Whether a tail has left a position, be it one that can be trusted or not.
+
+        saved: Whether there is a position that can be trusted.
 
         files: Name, position and size of each file that is followed, in bytes.
 
@@ -33,6 +36,7 @@ class Standing:
     """
 
     writer: int | None
+    tailed: bool
     saved: bool
     files: list[tuple[str, int, int]]
     waiting: int
@@ -42,6 +46,7 @@ class Standing:
         """Return it as JSON."""
         return {
             "writer": self.writer,
+            "tailed": self.tailed,
             "saved": self.saved,
             "files": [{"name": name, "offset": offset, "size": size} for name, offset, size in self.files],
             "waiting": self.waiting,
@@ -55,9 +60,21 @@ def standing(out: str | Path) -> Standing:
 
     Args:
         out: The output directory.
+
+    Raises:
+        ConfigurationError: The directory is no output of this tool.
     """
     output = Output(Path(out))
-    saved = decode_checkpoint(saved_checkpoint(output))
+    lock = output.state / "lock"
+    if not (lock.is_file() or output.report.is_file()):
+        raise ConfigurationError(
+            OUTPUT_FOREIGN,
+            "there is neither a report.json nor a state",
+            place=str(output.root),
+            remedy="name a directory that was given to tail with -o",
+        )
+    position = saved_checkpoint(output)
+    saved = decode_checkpoint(position)
     files: list[tuple[str, int, int]] = []
     if saved is not None:
         try:
@@ -67,7 +84,8 @@ def standing(out: str | Path) -> Standing:
         except StateError:
             saved = None
     return Standing(
-        writer=_writer(output.state / "lock"),
+        writer=_writer(lock),
+        tailed=position is not None,
         saved=saved is not None,
         files=files,
         waiting=0 if saved is None else len(saved.waiting),

@@ -15,19 +15,11 @@ import click
 import orjson
 import pytest
 
+from tests.support.commands import run
 from tests.support.corpus import write_corpus
 from vinaya_bridge.cli import COMMANDS
 from vinaya_bridge.codes import ALL_CODES
 from vinaya_bridge.output import Output
-
-
-def run(*words: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-    """Run the command; assert that no traceback reached the person."""
-    command = [sys.executable, "-m", "vinaya_bridge", *map(str, words)]
-    done = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=60)
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in err
-    return subprocess.CompletedProcess(command, done.returncode, out, err)
 
 
 @pytest.fixture

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run
 from vinaya_bridge import Tail
-
-
-def run(*words: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-    """Run the command; assert that no traceback reached the person."""
-    command = [sys.executable, "-m", "vinaya_bridge", *map(str, words)]
-    done = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=60)
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert "Traceback" not in err
-    return subprocess.CompletedProcess(command, done.returncode, out, err)
 
 
 def test_the_readme_says_how_its_commands_come_on_the_path(repository: Path) -> None:

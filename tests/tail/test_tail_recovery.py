@@ -32,7 +32,7 @@ from tests.tail.tailing import (
 )
 from vinaya_bridge.checkpoint import decode_checkpoint
 from vinaya_bridge.convert import convert
-from vinaya_bridge.errors import SinkError
+from vinaya_bridge.errors import ConfigurationError, SinkError
 from vinaya_bridge.gaps import BAD_STATE
 from vinaya_bridge.standing import standing
 
@@ -352,8 +352,14 @@ def test_a_tail_that_could_not_write_goes_on_only_when_it_is_opened_again(desk: 
 
 
 def test_where_a_tail_stands_is_told_from_its_state_alone(desk: Desk) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        standing(desk.out)
+    assert refused.value.code.id == "VB403"
+    (desk.out / "state").mkdir(parents=True)
+    (desk.out / "state" / "lock").touch()
     assert standing(desk.out).data() == {
         "writer": None,
+        "tailed": False,
         "saved": False,
         "files": [],
         "waiting": 0,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 from typing import Literal
@@ -14,18 +14,25 @@ import click
 import orjson
 
 from vinaya_bridge.cli.durations import seconds
-from vinaya_bridge.cli.words import printable, row
+from vinaya_bridge.cli.words import counted, printable, row, say_next
+from vinaya_bridge.ledger import equation
+from vinaya_bridge.output import Output
 from vinaya_bridge.running import Tell, run
-from vinaya_bridge.standing import standing
+from vinaya_bridge.standing import Standing, standing
 from vinaya_bridge.tail import Tail
 from vinaya_bridge.tail_poll import TailPoll
 
-_STATUS_WIDTH = 100
+_CLEARED_LINE = "\r\033[K"
 
 
 @click.command()
 @click.argument("inputs", metavar="IN...", nargs=-1, type=click.Path(path_type=str))
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="The output directory.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="The output directory; needed with every sink: report, kept lines and position live there.",
+)
 @click.option(
     "--sink",
     default="runs",
@@ -76,9 +83,14 @@ _STATUS_WIDTH = 100
     help="Whether events name their line or carry it whole, so that the log can be restored.",
 )
 @click.option("--include-selftest", is_flag=True, help="Convert the producer's own self-test lines too.")
+@click.option("--quiet", is_flag=True, help="Print nothing but faults.")
 @click.option("--json", "as_json", is_flag=True, help="Tell what happens as JSON lines.")
 @click.option(
-    "--status", "status_of", metavar="OUT", type=click.Path(path_type=Path), help="Say where OUT stands."
+    "--status",
+    "status_of",
+    metavar="OUT",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Say where OUT stands.",
 )
 def tail(
     inputs: tuple[str, ...],
@@ -94,6 +106,7 @@ def tail(
     *,
     once: bool,
     include_selftest: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """
@@ -104,6 +117,10 @@ def tail(
     if status_of is not None:
         _say_standing(status_of, as_json=as_json)
         return
+    if inputs and out is None:
+        raise click.UsageError(
+            "-o OUT is needed with every --sink: report, kept lines and position live there"
+        )
     if not inputs or out is None:
         raise click.UsageError("give what to follow and -o OUT; or --status OUT")
     if "-" in inputs:
@@ -123,8 +140,41 @@ def tail(
         include_selftest=include_selftest,
         command=sys.argv[1:],
     ) as following:
-        tell = _teller(following, as_json=as_json, to_stderr=sink == "-")
+        is_told = not (quiet or as_json)
+        if is_told and not once:
+            click.echo(f"following {_described(inputs)}; Ctrl-C to stop", err=True)
+        tell = _teller(following, quiet=quiet, as_json=as_json, to_stderr=sink == "-")
         run(following, stop=stop, poll_seconds=poll_ms / 1000, once=once, tell=tell)
+    if is_told:
+        _say_end(out, inputs, sink)
+
+
+def _described(inputs: tuple[str, ...]) -> str:
+    """What is followed, counted by what it is now."""
+    paths = [Path(each) for each in inputs]
+    directories = sum(path.is_dir() for path in paths)
+    files = sum(path.exists() for path in paths) - directories
+    missing = len(paths) - directories - files
+    said = [
+        counted(directories, "directory", "directories") if directories else "",
+        counted(files, "file") if files else "",
+        f"{counted(missing, 'path')} not there yet" if missing else "",
+    ]
+    return ", ".join(each for each in said if each)
+
+
+def _say_end(out: Path, inputs: tuple[str, ...], sink: str) -> None:
+    """The equation of the call, from its report, and the next command."""
+    if sys.stderr.isatty():
+        click.echo(_CLEARED_LINE, nl=False, err=True)
+    report = Output(out).read_report()
+    lines = report["lines"] if report is not None else None
+    if isinstance(lines, dict):
+        click.echo(equation({name: n for name, n in lines.items() if isinstance(n, int)}), err=True)
+    if sink == "runs":
+        say_next(out, inputs, err=True)
+    elif sink != "-":
+        row("next", f"ethogram runs {shlex.quote(sink)}", err=True)
 
 
 def _stopped_by_signals() -> Event:
@@ -134,14 +184,16 @@ def _stopped_by_signals() -> Event:
     return stop
 
 
-def _teller(following: Tail, *, as_json: bool, to_stderr: bool) -> Tell:
+def _teller(following: Tail, *, quiet: bool, as_json: bool, to_stderr: bool) -> Tell:
     if as_json:
         return lambda poll: _tell_json(following, poll, to_stderr=to_stderr)
+    if quiet:
+        return _tell_faults
     status_line = sys.stderr.isatty()
 
     def tell(poll: TailPoll) -> None:
         if status_line:
-            click.echo("\r\033[K", nl=False, err=True)
+            click.echo(_CLEARED_LINE, nl=False, err=True)
         _tell(poll)
         if status_line:
             click.echo(_status(following)[: os.get_terminal_size(2).columns - 1], nl=False, err=True)
@@ -150,24 +202,28 @@ def _teller(following: Tail, *, as_json: bool, to_stderr: bool) -> Tell:
 
 
 def _tell(poll: TailPoll) -> None:
-    say: Callable[[str, str], None] = lambda label, text: row(label, text, err=True)  # noqa: E731
-    for notice in poll.notices:
-        say("notice", f"{notice.code.id} {notice.name}: {notice.message}")
-    for gap in poll.gaps:
-        say("gap", f"{gap.code.id} {gap.name}, byte {gap.offset:,}: {gap.message}")
+    _tell_faults(poll)
     for file, line, reason in poll.refused:
-        say("kept", f"{file}:{'?' if line is None else line} {reason}")
+        row("kept", f"{file}:{'?' if line is None else line} {reason}", err=True)
     for run_id in poll.opened:
-        say("started", run_id)
+        row("started", run_id, err=True)
     for run_id in poll.finished:
-        say("finished", run_id)
+        row("finished", run_id, err=True)
+
+
+def _tell_faults(poll: TailPoll) -> None:
+    for notice in poll.notices:
+        row("notice", f"{notice.code.id} {notice.name}: {notice.message}", err=True)
+    for gap in poll.gaps:
+        row("gap", f"{gap.code.id} {gap.name}, byte {gap.offset:,}: {gap.message}", err=True)
 
 
 def _status(following: Tail) -> str:
     status = following.status()
     last = f"{status.last_event[0]} {status.last_event[1]}" if status.last_event else "none yet"
     return printable(
-        f"{status.lag.streams} streams  {status.lines['read']:,} lines  {status.events:,} events"
+        f"{counted(status.lag.streams, 'stream')}  {counted(status.lines['read'], 'line')}"
+        f"  {counted(status.events, 'event')}"
         f"  {status.lag.bytes_behind:,} bytes behind  last: {last}"
     )
 
@@ -214,10 +270,17 @@ def _say_standing(out: Path, *, as_json: bool) -> None:
         click.echo(orjson.dumps(found.data(), option=orjson.OPT_INDENT_2))
         return
     row("writer", "none is running" if found.writer is None else f"process {found.writer}")
-    row(
-        "position",
-        "none saved, or none that can be trusted" if not found.saved else f"{len(found.files)} files",
-    )
+    row("position", _position(found))
     for name, offset, size in found.files:
         row("", f"{name}: {offset:,} of {size:,} bytes")
-    row("waiting", f"{found.waiting:,} lines behind a hole, {found.held:,} runs whose end is held")
+    if found.saved:
+        row(
+            "waiting",
+            f"{counted(found.waiting, 'line')} behind a hole, {counted(found.held, 'run')} whose end is held",
+        )
+
+
+def _position(found: Standing) -> str:
+    if found.saved:
+        return counted(len(found.files), "file")
+    return "saved, but cannot be trusted" if found.tailed else "none: no tail has run here"

@@ -66,11 +66,13 @@ def say_next(out: Path, inputs: Sequence[str], *, err: bool = False) -> None:
     Args:
         out: The output directory.
 
-        inputs: As they were given; standard input cannot be read again, so with it OUT is proved by itself.
+        inputs: As they were given; what is missing is left out, and all where one is standard input, which
+            cannot be read again.
 
         err: Whether to print to standard error.
     """
-    against = "" if "-" in inputs else f" --against {shlex.join(inputs)}"
+    there = [each for each in inputs if Path(each).exists()]  # verify refuses to start without an input
+    against = f" --against {shlex.join(there)}" if there and "-" not in inputs else ""
     row("next", f"vinaya-bridge verify {shlex.quote(str(out))}{against}", err=err)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vinaya_bridge import errors, files, gaps, jobs, output, replay, restore, sinks, verify, workers
+from vinaya_bridge import errors, files, gaps, jobs, output, replay, report, restore, sinks, verify, workers
 from vinaya_bridge.errors import Code
 from vinaya_bridge.log import codes as line_codes
 from vinaya_bridge.mapping import codes as mapping_codes
@@ -17,6 +17,7 @@ ALL_CODES: tuple[Code, ...] = tuple(
             *jobs.CODES,
             *workers.CODES,
             *output.CODES,
+            *report.CODES,
             *sinks.CODES,
             *replay.CODES,
             *restore.CODES,

@@ -19,16 +19,24 @@ from vinaya_bridge.errors import InputError
 from vinaya_bridge.files import Discovery, Notice, discover
 from vinaya_bridge.index import OutputIndex
 from vinaya_bridge.jobs import WORTH_IT_BYTES, cores, in_order, processes
-from vinaya_bridge.kept import ORIGIN, KeptStore
+from vinaya_bridge.kept import ORIGIN, SETTLED, KeptStore
 from vinaya_bridge.ledger import JsonValue, Term
-from vinaya_bridge.lines import read_slice
+from vinaya_bridge.leftovers import Again, read_again
+from vinaya_bridge.log import Reader
 from vinaya_bridge.mapping import CompiledMapping, load_mapping
 from vinaya_bridge.naming import RELAY_RUN
 from vinaya_bridge.output import Output, writing
 from vinaya_bridge.places import check_output_not_inside_inputs, spool_stdin
-from vinaya_bridge.placing import Decided, Placed, Placer, decide
-from vinaya_bridge.relay import REFUSED_TYPE, Refusal, line_digest, relay_drafts
-from vinaya_bridge.report import Report, RunCounts, build_report, keeps_lines_whole, total_before
+from vinaya_bridge.placing import Decided, LeftOut, Placed, Placer, decide
+from vinaya_bridge.relay import REFUSED_TYPE, Refusal, line_digest, note, relay_drafts
+from vinaya_bridge.report import (
+    Report,
+    RunCounts,
+    build_report,
+    check_same_mapping,
+    keeps_lines_whole,
+    total_before,
+)
 from vinaya_bridge.scan import Aside, ScanOptions
 from vinaya_bridge.sinks.base import sink_faults
 from vinaya_bridge.spill import Partition
@@ -126,6 +134,7 @@ def convert(
     mapping = load_mapping(options.mapping, overlays=options.overlays)
     with output.locked() as lock, uncollected():
         previous = output.read_report()
+        check_same_mapping(previous, mapping, place=str(output.root))
         stdin_copy = spool_stdin(stdin, output.state) if stdin is not None and "-" in inputs else None
         paths = [stdin_copy if each == "-" and stdin_copy is not None else each for each in inputs]
         with sink_faults(output.root):
@@ -136,6 +145,7 @@ def convert(
             try:
                 conversion.scan()
                 conversion.place()
+                conversion.keep_left_out()
                 conversion.finish()
             finally:
                 conversion.close()
@@ -185,6 +195,7 @@ class Conversion:
         self._pending: list[Place] = []
         self._conflicts: list[tuple[str, Place | None, Place]] = []
         self._refusals: dict[tuple[str, str], Refusal] = {}
+        self._left_out: list[LeftOut] = []
         self._stamp = Stamp(source=options.stamp == "source")
         self._sink = RunDirectory(output.runs, clock=self._stamp, durability="batch", repair_torn_tail=True)
         self._kept = KeptStore(output.kept)
@@ -214,6 +225,7 @@ class Conversion:
             index=self._index,
             whole_lines=self._whole_lines,
             fills_in=self._whole_lines and not keeps_lines_whole(output.read_report()),
+            late=self._kept.late,
         )
 
     # ------------------------------------------------------------------------------------ reading
@@ -240,7 +252,7 @@ class Conversion:
         if aside.refusal is not None or (self._whole_lines and aside.term is Term.PENDING):
             self._keep(aside.raw, aside.place, aside.term, aside.code, aside.path, aside.reason)
         if aside.refusal is not None:
-            self._tell(aside.refusal)
+            note(self._refusals, aside.refusal)
 
     def _keep(
         self,
@@ -250,6 +262,7 @@ class Conversion:
         code: str | None = None,
         path: str | None = None,
         reason: str | None = None,
+        identity: str | None = None,
     ) -> None:
         name, line = self._collector.named(place)
         self._kept.add(
@@ -261,10 +274,8 @@ class Conversion:
             code=code,
             path=path,
             reason=reason,
+            identity=identity,
         )
-
-    def _tell(self, refusal: Refusal) -> None:
-        self._refusals.setdefault(refusal.key(), refusal)
 
     # ------------------------------------------------------------------------------------ placing
 
@@ -304,33 +315,35 @@ class Conversion:
         ledger.terms.update(placed.terms)
         ledger.unmapped.update(placed.unmapped)
         ledger.events.update(placed.events)
-        for left in placed.left_out:
+        self._left_out.extend(placed.left_out)
+
+    def keep_left_out(self) -> None:
+        """Read the lines again that gave no events for what others said, to keep and to tell them."""
+        by_file: dict[Path, list[LeftOut]] = {}
+        for left in self._left_out:
+            by_file.setdefault(self._collector.file_of(left.place).path, []).append(left)
             if left.why == Term.CONFLICT:
                 self._conflicts.append((left.identity, left.stays, left.place))
-            raw = self._again(left.place)
-            if raw is None:
-                continue
-            self._keep(raw, left.place, left.why)
-            if left.cause is not None:
-                self._tell(
-                    Refusal(
-                        REFUSED_TYPE,
-                        left.cause,
-                        line_digest(raw),
-                        left.run,
-                        source_type=left.name,
-                        seq=left.seq,
-                    )
-                )
+        reader = Reader()
+        for path in sorted(by_file):
+            file = self._collector.file_of(by_file[path][0].place)
+            for again in read_again(file, by_file[path], reader):
+                if isinstance(again, InputError):
+                    self._notices.append(Notice(file.name, again.code, again.message))
+                else:
+                    self._keep_again(again)
 
-    def _again(self, place: Place) -> bytes | None:
-        """The bytes of a line that was read before; None, and a notice, where the file has changed meanwhile."""
-        file = self._collector.file_of(place)
-        try:
-            return read_slice(file, place.offset, place.length)
-        except InputError as error:
-            self._notices.append(Notice(file.name, error.code, error.message))
-            return None
+    def _keep_again(self, again: Again) -> None:
+        left = again.left
+        code, reason = SETTLED.get(left.why, (None, None))
+        identity = left.identity if left.why == Term.LATE else None
+        self._keep(again.raw, left.place, left.why, code, None, reason, identity)
+        if left.cause is not None:
+            digest = line_digest(again.record)
+            refusal = Refusal(
+                REFUSED_TYPE, left.cause, digest, left.run, source_type=left.name, code=code, seq=left.seq
+            )
+            note(self._refusals, refusal)
 
     # ------------------------------------------------------------------------------------ finishing
 

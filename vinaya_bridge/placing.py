@@ -53,6 +53,8 @@ class LeftOut:
 
         identity: Of the line.
 
+        digest: Of its content.
+
         cause: Why the bridge's own run tells it, or None.
 
         run: The run that it would have gone to.
@@ -67,6 +69,7 @@ class LeftOut:
     why: str
     place: Place
     identity: str
+    digest: str
     cause: str | None
     run: str
     name: str
@@ -264,4 +267,6 @@ def decide(partitions: Iterable[Partition], suspects: frozenset[int]) -> Decided
 
 def _left_out(entry: Entry, why: str, cause: str | None = None, stays: Place | None = None) -> LeftOut:
     run = dispatch_run_id(entry.main_run, entry.effect, 1) if entry.effect else entry.main_run
-    return LeftOut(str(why), entry.place, entry.identity, cause, run, entry.name, entry.seq, stays)
+    return LeftOut(
+        str(why), entry.place, entry.identity, entry.digest, cause, run, entry.name, entry.seq, stays
+    )

@@ -7,11 +7,21 @@ from importlib.metadata import PackageNotFoundError, version
 
 from attrs import define, frozen
 
+from vinaya_bridge.errors import Code, ConfigurationError
 from vinaya_bridge.files import LEFT_ALONE, Notice
 from vinaya_bridge.ledger import JsonValue, Ledger, Term
 from vinaya_bridge.mapping import CompiledMapping
 
 REPORT_VERSION = 1
+
+OTHER_MAPPING = Code(
+    "VB410",
+    "the output was made with another mapping",
+    "Events that one mapping made of a line and events that another makes of the next cannot be told apart later, and "
+    "a line that was half written could not be completed. Convert into another directory, or give the mapping and the "
+    "overlays that the output was begun with.",
+)
+CODES = (OTHER_MAPPING,)
 
 
 @define
@@ -159,7 +169,8 @@ def total_before(
     Return the terms of all calls that were made on an output before this one.
 
     A call that was killed left no report, and an output can have been put back to an older copy. So the converted
-    lines are those that the output holds, and there are no fewer kept lines than it keeps; the lines read follow.
+    lines are those that the output holds, and there are no fewer kept lines than it keeps; the lines read follow. A
+    line that waited when a tail stopped is not done with: it counts when it is.
 
     Args:
         report: The output's last report.
@@ -169,6 +180,10 @@ def total_before(
         saved: The terms as a position has them, which can be newer than the report.
     """
     total = _terms(report.get("total")) if report is not None else {}
+    waiting = report.get("waiting") if report is not None else None
+    if isinstance(waiting, list):
+        for name in ("read", Term.PENDING.value):
+            total[name] = max(0, total.get(name, 0) - len(waiting))
     if saved is not None and saved.get("read", 0) > total.get("read", 0):
         total = dict(saved)
     for term in Term:
@@ -188,6 +203,34 @@ def keeps_lines_whole(report: Mapping[str, JsonValue] | None) -> bool:
     """
     bridge = report.get("bridge") if report is not None else None
     return isinstance(bridge, dict) and bridge.get("origin") == "full"
+
+
+def check_same_mapping(
+    previous: Mapping[str, JsonValue] | None, mapping: CompiledMapping, *, place: str
+) -> None:
+    """
+    Refuse to add to an output with another mapping than the one it was begun with.
+
+    Args:
+        previous: The output's last report.
+
+        mapping: The mapping that is to be applied.
+
+        place: The output.
+
+    Raises:
+        ConfigurationError: The mapping is another one.
+    """
+    bridge = previous.get("bridge") if previous is not None else None
+    begun = bridge.get("mapping") if isinstance(bridge, dict) else None
+    if not isinstance(begun, dict) or begun.get("digest") in {None, mapping.digest}:
+        return
+    raise ConfigurationError(
+        OTHER_MAPPING,
+        f"it was begun with the mapping {begun.get('name')}, in another form than the one given",
+        place=place,
+        remedy="give the same --mapping and overlays as before, or another directory with -o",
+    )
 
 
 def bridge_version() -> str:

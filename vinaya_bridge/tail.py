@@ -31,7 +31,7 @@ from vinaya_bridge.order import in_order
 from vinaya_bridge.output import OUTPUT_UNWRITABLE, Output
 from vinaya_bridge.places import check_output_not_inside_inputs
 from vinaya_bridge.relay import REFUSED_TYPE, Lost, Refusal, line_digest, note, opening_draft, relay_drafts
-from vinaya_bridge.report import keeps_lines_whole, total_before
+from vinaya_bridge.report import check_same_mapping, keeps_lines_whole, total_before
 from vinaya_bridge.runs import Held, MainRun, missing_emits
 from vinaya_bridge.scan import Aside, Scanner, ScanOptions
 from vinaya_bridge.settle import settle
@@ -125,6 +125,7 @@ class Tail:
             opened.callback(self._sink.close)
             self._kept = opened.enter_context(closing(KeptStore(output.kept)))
             index, report, position = self._sink.index, output.read_report(), self._sink.checkpoint()
+            check_same_mapping(report, compiled, place=str(output.root))
             saved = decode_checkpoint(position)
             if saved is not None and self._kept.index_bytes < saved.kept_bytes:
                 position = saved = None  # lines that were kept are gone: they have to be read again

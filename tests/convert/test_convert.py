@@ -21,7 +21,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.logs import WholeLog, spread, whole_logs, write_files
-from vinaya_bridge.convert import ConvertOptions, convert
+from tests.support.samples import sample
+from tests.support.strategies import dump
+from vinaya_bridge.convert import Conversion, ConvertOptions, convert
 from vinaya_bridge.errors import ConfigurationError, SinkError
 from vinaya_bridge.kept import kept_rows
 from vinaya_bridge.ledger import balances
@@ -288,3 +290,93 @@ def test_what_a_killed_call_left_is_cleaned_and_completed(tmp_path: Path) -> Non
     proven(tmp_path / "out", source)
     convert([source], tmp_path / "at-once", FIXED)
     assert set(events(tmp_path / "out")) == set(events(tmp_path / "at-once"))
+
+
+def test_a_line_that_was_late_stays_late_when_it_comes_again(tmp_path: Path) -> None:
+    def line(kind: str, event: str, seq: int) -> bytes:
+        return dump(sample(kind, event, seq=seq)) + b"\n"
+
+    out = tmp_path / "out"
+    ended = write(
+        tmp_path / "a" / "7.ndjson",
+        [line("dev_review_loop", "loop_started", 0), line("dev_review_loop", "cancelled", 1)],
+    )
+    converted(ended, out)
+    later = write(
+        tmp_path / "b" / "7.ndjson",
+        [line("operation", "completed", 2), line("dev_review_loop", "resumed", 3)],
+    )
+    first = converted(later, out)
+    assert (first.lines["late"], first.lines["converted"]) == (1, 1)
+    before = events(out)
+    again = converted(later, out)
+    assert (again.lines["late"], again.lines["converted"], again.lines["duplicate"]) == (1, 0, 1)
+    assert events(out) == before
+    assert [row.why for row in kept_rows(out / "kept")] == ["late"]
+    proven(out, tmp_path / "a", tmp_path / "b")
+
+
+def test_an_output_made_with_another_mapping_is_refused_and_left_alone(
+    repository: Path, tmp_path: Path
+) -> None:
+    source = repository / "fixtures" / "cancelled-loop" / "in"
+    convert([source], tmp_path / "out", ConvertOptions(mapping="generic"))
+    before = events(tmp_path / "out")
+    with pytest.raises(ConfigurationError, match="generic"):
+        convert([source], tmp_path / "out", FIXED)
+    assert events(tmp_path / "out") == before
+
+
+def test_the_bridge_tells_the_same_whatever_the_files_are_called(tmp_path: Path) -> None:
+    whole = dump(sample("gate", "summary"))
+    fragment = whole[:40]
+    for name, files in (
+        ("one", {"a": fragment + b"\n", "b": fragment + whole + b"\n"}),
+        ("two", {"b": fragment + b"\n", "a": fragment + whole + b"\n"}),
+    ):
+        for file, content in files.items():
+            write(tmp_path / name / f"{file}.ndjson", [content])
+        converted(tmp_path / name, tmp_path / f"out-{name}")
+    assert events(tmp_path / "out-one") == events(tmp_path / "out-two")
+
+
+def test_a_bad_line_in_two_wrappers_is_told_once(tmp_path: Path) -> None:
+    wrappers = [
+        orjson.dumps({"rejected_at": at, "status": 400, "raw": '{"meta":{"schema":3}}'}) + b"\n"
+        for at in ("x", "y")
+    ]
+    write(tmp_path / "in" / "7.rejected.ndjson", wrappers)
+    report = converted(tmp_path / "in", tmp_path / "out")
+    assert report.lines["refused"] == 2
+    assert len(events(tmp_path / "out")["vinaya-bridge"].splitlines()) == 2
+    proven(tmp_path / "out", tmp_path / "in")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_conflicts_in_one_file_cost_one_pass_over_it(packed: bool, tmp_path: Path) -> None:
+    lines = [dump(sample("gate", "summary", ran=number)) + b"\n" for number in range(6_000)]
+    source = tmp_path / "in" / ("7.ndjson.gz" if packed else "7.ndjson")
+    source.parent.mkdir()
+    source.write_bytes(gzip.compress(b"".join(lines)) if packed else b"".join(lines))
+    report = converted(tmp_path / "in", tmp_path / "out")
+    assert report.lines["conflict"] == 5_999
+    rows = list(kept_rows(tmp_path / "out" / "kept"))
+    assert len(rows) == 5_999
+    assert {(row.why, row.code) for row in rows} == {("conflict", "VB117")}
+
+
+def test_a_line_that_changed_before_it_could_be_kept_is_named_not_invented(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (dump(sample("gate", "summary", ran=number)) + b"\n" for number in (1, 2))
+    file = write(tmp_path / "in" / "7.ndjson", [first, second])
+    place = Conversion.place
+
+    def edit_then_place(conversion: Conversion) -> None:
+        file.write_bytes(first.replace(b"proc-a", b"proc-x") + second.replace(b"proc-a", b"proc-x"))
+        place(conversion)
+
+    monkeypatch.setattr(Conversion, "place", edit_then_place)
+    report = converted(tmp_path / "in", tmp_path / "out")
+    assert report.input_faults
+    assert list(kept_rows(tmp_path / "out" / "kept")) == []

@@ -57,6 +57,18 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)  # noqa: S101 - a fault of ours, not a user's
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was typed; name the nearest one where there is none."""
+        if args and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            from difflib import get_close_matches  # noqa: PLC0415 - only a mistyped command needs it
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            if near:
+                raise click.UsageError(f"there is no command {args[0]!r}; did you mean {near[0]}?", ctx)
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; where whoever read its output is gone, end quietly (click would exit with 1)."""
         try:

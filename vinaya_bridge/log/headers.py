@@ -1,4 +1,7 @@
-"""Headers met before: a process writes the same one on all its lines, save the time, the counter and the event's id."""
+"""
+Headers met before: a process writes the same header on all its lines, save the time, the counter and the event's id,
+and the same subject on most of them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ _PROCESS_FROM: Final = 200
 """Where to look for the process, in bytes: what stands before it is seldom shorter."""
 
 _KEY_LENGTH: Final = len(_PROCESS_ID) + 32
-_SUBJECT: Final = b'},"subject":'
+_SUBJECT: Final = b'},"subject":{'
+_KIND: Final = b'},"kind":"'
 _SHORT: Final = b'{"meta":["\\n","%b",%b,"%b"]%b'
 _VARYING_AT: Final = len(b'{"meta":["\\n",')
 
@@ -72,7 +76,7 @@ def facts_of(record: Any, *, is_low_trust: bool) -> HeaderFacts:
 
 class Known(msgspec.Struct, frozen=True, eq=False, gc=False):
     """
-    A header that was met: its text around what varies, and what was made of it.
+    A header and a subject that were met: their text around what varies, and what was made of it.
 
     Args:
         start: The text before the time.
@@ -81,9 +85,11 @@ class Known(msgspec.Struct, frozen=True, eq=False, gc=False):
 
         before_id: The text between the counter and the event's id.
 
-        after_id: The text behind the event's id, to the end of the header.
+        after_id: The text behind the event's id, to the end of the subject.
 
         meta: The header as it was decoded.
+
+        subject: The subject as it was decoded; it cannot change, so all lines share it.
 
         facts: What it says of every line.
     """
@@ -93,17 +99,18 @@ class Known(msgspec.Struct, frozen=True, eq=False, gc=False):
     before_id: bytes
     after_id: bytes
     meta: Any
+    subject: Any
     facts: HeaderFacts
 
     def taken_off(self, raw: bytes) -> bytes | None:
         """
-        Puts a list in the header's place.
+        Puts a list in the header's place and takes the subject away.
 
         Args:
             raw: A line's bytes.
 
         Returns:
-            The shortened line; None where it has another header, or an escape outside of it.
+            The shortened line; None where it has another header or subject, or an escape outside of them.
         """
         seq_at = _TS_END + len(self.before_seq)
         seq_end = raw.find(b",", seq_at)
@@ -120,21 +127,25 @@ class Known(msgspec.Struct, frozen=True, eq=False, gc=False):
         text = _SHORT % (ts, seq, event_id, raw[id_end + len(self.after_id) :])
         return text if text.find(b"\\", _VARYING_AT) < 0 else None
 
-    def with_varying(self, varying: Any) -> Any:
+    def complete(self, record: Any) -> str:
         """
-        Makes the header of another line.
+        Gives a record the header and the subject that its line had.
 
         Args:
-            varying: What was decoded of the shortened line: it has ``ts``, ``seq`` and ``event_id``.
+            record: What was decoded of the shortened line: its ``meta`` has ``ts``, ``seq`` and ``event_id``.
 
         Returns:
-            A header of its own.
+            The event's id.
         """
+        varying = record.meta
+        event_id: str = varying.event_id
         meta = self.meta.__copy__()
         _set(meta, "ts", varying.ts)
         _set(meta, "seq", varying.seq)
-        _set(meta, "event_id", varying.event_id)
-        return meta
+        _set(meta, "event_id", event_id)
+        _set(record, "meta", meta)
+        _set(record, "subject", self.subject)
+        return event_id
 
 
 _set: Final = msgspec.structs.force_setattr
@@ -161,8 +172,9 @@ class KnownHeaders:
             raw: The line's bytes.
 
         Returns:
-            The header, and the line with a list in the header's place: `vinaya_bridge.log.quick.MARK`, the time,
-            the counter and the event's id. None where the header was not met, or the rest has an escape anywhere.
+            The header, and the line without a subject and with a list in the header's place:
+            `vinaya_bridge.log.quick.MARK`, the time, the counter and the event's id. None where header and subject
+            were not met together, or the rest has an escape anywhere.
         """
         known = self._last  # a process's lines often stand together
         text = None if known is None else known.taken_off(raw)
@@ -188,9 +200,10 @@ class KnownHeaders:
         """
         meta = record.meta
         end = raw.find(_SUBJECT) + 1
-        header = raw[:end]
-        if meta.schema == 1 or not end or b"\\" in raw or len(meta.event_id) != _ID_LENGTH:
+        after = raw.find(_KIND, end) + 1
+        if meta.schema == 1 or not end or not after or b"\\" in raw or len(meta.event_id) != _ID_LENGTH:
             return
+        header = raw[:end]
         # Without an escape no string holds a quote, so these can only be the keys. None may be there twice.
         keys = (_SEQ, _EVENT_ID, _PROCESS_ID, b'"ts":', b'"meta":')
         if header.startswith(b'{"meta":{"schema":') and all(header.count(key) == 1 for key in keys):
@@ -208,7 +221,8 @@ class KnownHeaders:
                 header[:_TS_AT],
                 header[_TS_END:seq_at],
                 header[seq_end:id_at],
-                header[id_end:],
+                raw[id_end:after],
                 meta,
+                record.subject,
                 facts,
             )

@@ -32,7 +32,6 @@ _SCHEMA_IS: Final = {
 
 _WHITE_SPACE: Final = b" \t\r\n"
 _DIGITS: Final = {schema: b"%d" % schema for schema in SCHEMAS}
-_set: Final = msgspec.structs.force_setattr
 
 
 class EventLine(msgspec.Struct, eq=False, gc=False):
@@ -198,9 +197,7 @@ class Reader:
             known, text = shortened
             record: Any = self._quick.read_shortened(text, _DIGITS[known.facts.version[0]])
             if record is not None and not find_in_bytes(text):
-                varying = record.meta
-                _set(record, "meta", known.with_varying(varying))
-                return EventLine(record, varying.event_id, known.facts)
+                return EventLine(record, known.complete(record), known.facts)
         return self._read_whole(raw)
 
     def _read_whole(self, raw: bytes) -> Verdict:

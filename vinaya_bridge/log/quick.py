@@ -13,7 +13,7 @@ import attrs
 import msgspec
 
 from vinaya_bridge.log.families import FAMILIES
-from vinaya_bridge.log.header import HEADERS
+from vinaya_bridge.log.header import HEADERS, Subject
 from vinaya_bridge.log.parts import Record
 from vinaya_bridge.log.rules import Absent, Rule, json_name
 from vinaya_bridge.log.shapes import Shape, fields_of, schemas_of
@@ -32,8 +32,9 @@ _BEFORE_EVENT: Final = b',"ev'
 _BODY_FROM: Final = {b"1": 150, b"2": 350, b"3": 500}
 """Where to look for the kind, in bytes, by the schema's digit: headers are seldom shorter."""
 
-_SHORT_BODY_FROM: Final = 90
-"""The same for a line without its header."""
+_AFTER_LIST: Final = b'],"k'
+_SHORT_BODY_FROM: Final = 60
+"""The same for a line without its header and subject."""
 
 _MAY_BE_TWO_UNITS: Final = re.compile(rb"[\xf0-\xf4]|\\u[dD]")
 
@@ -102,7 +103,7 @@ class QuickReader:
             schema: The digit of its schema, 2 or 3.
 
         Returns:
-            As `read`; ``meta`` of the record has only what varies.
+            As `read`; ``meta`` of the record has only what varies, and ``subject`` is absent.
         """
         return self._short.read(text, schema, _SHORT_BODY_FROM)
 
@@ -112,12 +113,13 @@ class _Decoders:
 
     def __init__(self, *, is_short: bool) -> None:
         self._is_short = is_short
+        self._before_kind = _AFTER_LIST if is_short else _AFTER_SUBJECT
         self._by_hint: dict[_Hint, _Decode] = {}
         self._decoders: dict[_Hint, _Decode] = {}
         self._structs = _Structs(is_short=is_short)
 
     def read(self, raw: bytes, schema: bytes, body_from: int) -> Record | None:
-        kind_at = raw.find(_AFTER_SUBJECT, body_from)
+        kind_at = raw.find(self._before_kind, body_from)
         event_at = raw.find(_BEFORE_EVENT, kind_at)
         hint = (schema, raw[kind_at + 10 : kind_at + 13], raw[event_at + 10 : event_at + 19])
         decode = self._by_hint.get(hint) or self._search(raw, hint)
@@ -202,6 +204,9 @@ class _Structs:
         declared: list[tuple[str, object] | tuple[str, object, object]] = []
         for name in sorted(shapes, key=json_name):
             shape = shapes[name]
+            if self._is_short and Subject in shape.classes:
+                declared.append((name, Absent, msgspec.UNSET))  # a line that has one all the same is refused
+                continue
             if name == "type" and tag is not None:
                 continue
             annotation = self._annotation(shape, schema, with_pattern=name != "run_id")

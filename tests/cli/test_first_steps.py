@@ -95,3 +95,34 @@ def test_every_command_reads_standard_input_or_says_what_to_do(repository: Path,
     followed = run("tail", "-", "-o", tmp_path / "out", "--once", stdin=log.read_bytes())
     assert followed.returncode == 2
     assert "vinaya-bridge convert -" in followed.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("covnert", "convert"), ("tial", "tail"), ("maping", "mapping")]
+)
+def test_a_mistyped_command_is_answered_with_the_nearest(typed: str, meant: str) -> None:
+    done = run(typed, "--help")
+    assert done.returncode == 2
+    assert f"did you mean {meant}?" in done.stderr
+
+
+def test_a_command_like_no_other_is_refused_without_a_guess() -> None:
+    done = run("xyzzy")
+    assert done.returncode == 2
+    assert "mean" not in done.stderr
+
+
+def test_lint_of_an_overlay_says_how_an_overlay_is_checked(repository: Path, tmp_path: Path) -> None:
+    core = (repository / "mappings" / "core.toml").read_text("utf-8")
+    rule = re.search(
+        r"^\[rule\.gate\.checked\]\n.*?(?=^\[rule\.gate\.summary)", core, re.MULTILINE | re.DOTALL
+    )
+    assert rule is not None
+    overlay = tmp_path / "overlay.toml"
+    overlay.write_text("format = 1\n" + rule[0], "utf-8")
+    done = run("mapping", "lint", overlay)
+    assert done.returncode == 2
+    command = f"vinaya-bridge mapping lint core --mapping-overlay {overlay}"
+    assert done.stderr.endswith(f"  try: {command}\n")
+    assert run(*command.split()[1:]).returncode == 0
+    assert "try:" not in run("mapping", "lint").stderr

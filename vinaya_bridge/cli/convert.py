@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 import click
-import orjson
 
-from vinaya_bridge.cli.words import say_summary
+from vinaya_bridge.cli.options import mapping_options
+from vinaya_bridge.cli.words import say_json, say_summary
 from vinaya_bridge.convert import ConvertOptions, Progress
 from vinaya_bridge.convert import convert as convert_logs
 from vinaya_bridge.jobs import executor_named
@@ -22,16 +22,7 @@ from vinaya_bridge.jobs import executor_named
     "inputs", metavar="IN...", nargs=-1, required=True, type=click.Path(path_type=str, allow_dash=True)
 )
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="The output directory.")
-@click.option(
-    "--mapping", default="core", show_default=True, metavar="NAME|FILE", help="The mapping to apply."
-)
-@click.option(
-    "--mapping-overlay",
-    "overlays",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="A mapping file whose rules replace single ones. May be repeated.",
-)
+@mapping_options
 @click.option(
     "--clock",
     default="wall",
@@ -101,7 +92,7 @@ def convert(
             inputs, out, options, progress=progress, stdin=sys.stdin.buffer, executor=elsewhere
         )
     if as_json:
-        click.echo(orjson.dumps(report.data, option=orjson.OPT_INDENT_2))
+        say_json(report.data)
     elif not quiet:
         say_summary(report, out, inputs)
     context.exit(report.exit_code(strict=strict))

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
-import orjson
 
-from vinaya_bridge.cli.words import printable
+from vinaya_bridge.cli.options import overlay_option
+from vinaya_bridge.cli.words import printable, say_json
 from vinaya_bridge.errors import ConfigurationError
 from vinaya_bridge.mapping import codes
 from vinaya_bridge.mapping.findings import Finding, Severity
+from vinaya_bridge.mapping.lint import is_partial
 from vinaya_bridge.mapping.lint import lint as lint_table
 from vinaya_bridge.mapping.load import SHIPPED, load_mapping, read_mapping
 
 _FAULTY = 2
 _DIFFERENT = 1
 
-_overlay = click.option(
-    "--mapping-overlay",
-    "overlays",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="A mapping file whose rules replace single ones. May be repeated.",
-)
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -39,7 +34,7 @@ def mapping() -> None:
 
 @mapping.command()
 @click.argument("mappings", metavar="[NAME|FILE]...", nargs=-1)
-@_overlay
+@overlay_option
 @click.option("--strict", is_flag=True, help="Exit with 2 for warnings too.")
 @_json
 @click.pass_context
@@ -58,12 +53,15 @@ def lint(
     that come with the package are checked. Exit with 2 on an error.
     """
     found: list[Finding] = []
+    partial: list[str] = []
     for name in mappings or SHIPPED:
         table, faults = read_mapping(name, overlays)
         found += [*faults, *lint_table(table, faults)]
+        if is_partial(table) and not overlays:
+            partial.append(name)
     if as_json:
         for finding in found:
-            click.echo(orjson.dumps(finding.to_json()))
+            say_json(finding.to_json(), is_indented=False)
     else:
         for finding in found:
             for line in str(finding).splitlines():
@@ -73,13 +71,19 @@ def lint(
         click.echo(
             f"{checked}: {_counted(errors, 'error')}, {_counted(len(found) - errors, 'warning')}", err=True
         )
+    for name in partial:
+        click.echo(
+            printable(f"{name} has rules for few events, as an overlay has; check it on its base:"), err=True
+        )
+        command = f"vinaya-bridge mapping lint core --mapping-overlay {shlex.quote(name)}"
+        click.echo(printable(f"  try: {command}"), err=True)
     is_faulty = any(finding.severity is Severity.ERROR or strict for finding in found)
     context.exit(_FAULTY if is_faulty else 0)
 
 
 @mapping.command()
 @click.argument("name", metavar="[NAME|FILE]", default="core")
-@_overlay
+@overlay_option
 def show(name: str, overlays: tuple[Path, ...]) -> None:
     """Print a mapping as it applies: overlays applied, lookups written out, in one fixed form."""
     from vinaya_bridge.mapping.render import render  # noqa: PLC0415  each command imports its own
@@ -89,7 +93,7 @@ def show(name: str, overlays: tuple[Path, ...]) -> None:
 
 @mapping.command()
 @click.argument("name", metavar="[NAME|FILE]", default="core")
-@_overlay
+@overlay_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a Markdown table.")
 @_json
 def coverage(name: str, overlays: tuple[Path, ...], *, as_markdown: bool, as_json: bool) -> None:
@@ -100,7 +104,7 @@ def coverage(name: str, overlays: tuple[Path, ...], *, as_markdown: bool, as_jso
     rows = rows_of(load_mapping(name, overlays).table)
     if as_json:
         for row in rows:
-            click.echo(orjson.dumps(row.to_json()))
+            say_json(row.to_json(), is_indented=False)
         return
     if as_markdown:
         click.echo(markdown(rows), nl=False)
@@ -152,7 +156,7 @@ def diff(context: click.Context, old: str, new: str, logs: tuple[str, ...], *, a
                 for one in events
             ],
         }
-        click.echo(orjson.dumps(data, option=orjson.OPT_INDENT_2))
+        say_json(data)
     else:
         for rule in rules:
             click.echo(f"{rule.name}: {rule.change}")
@@ -212,7 +216,7 @@ def schema() -> None:
     """Print the mapping language as a JSON Schema, for an editor that completes and checks TOML."""
     from vinaya_bridge.mapping.json_schema import json_schema  # noqa: PLC0415
 
-    click.echo(orjson.dumps(json_schema()))
+    say_json(json_schema(), is_indented=False)
 
 
 def _counted(number: int, word: str) -> str:

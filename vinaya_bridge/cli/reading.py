@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import click
-import orjson
 
 from vinaya_bridge.cli.words import say_no_logs, say_notices
 from vinaya_bridge.inputs import Intake
@@ -61,13 +60,3 @@ def say_intake(intake: Intake, inputs: Sequence[str]) -> None:
     said = ", ".join(f"{count:,} {name}" for name, count in left.items() if count)
     if said:
         click.echo(f"not counted: {said}; see vinaya-bridge check", err=True)
-
-
-def say_json(document: object) -> None:
-    """
-    Print a document as JSON with sorted keys.
-
-    Args:
-        document: What JSON can hold.
-    """
-    click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 import click
-import orjson
 
-from vinaya_bridge.cli.words import counts, row
+from vinaya_bridge.cli.words import counts, row, say_json
 from vinaya_bridge.ledger import equation
 from vinaya_bridge.replay import replay as replay_kept
 
@@ -27,7 +26,7 @@ def replay(out: Path, *, quiet: bool, as_json: bool) -> None:
     """
     report = replay_kept(out, command=sys.argv[1:])
     if as_json:
-        click.echo(orjson.dumps(report.data, option=orjson.OPT_INDENT_2))
+        say_json(report.data)
         return
     if quiet:
         return

@@ -14,6 +14,7 @@ from vinaya_bridge.ledger import JsonValue, Term, equation
 from vinaya_bridge.output import Output
 from vinaya_bridge.overview import Conflict, KeptGroup, Overview
 from vinaya_bridge.overview import overview as read_overview
+from vinaya_bridge.terminal import escape_in_json
 
 _MOST_SHOWN = 20
 _LONGEST_NAME = 60
@@ -31,7 +32,7 @@ def report(out: Path, *, as_json: bool) -> None:
     """
     found = read_overview(out)
     if as_json:
-        click.echo(Output(out).report.read_bytes(), nl=False)
+        click.echo(escape_in_json(Output(out).report.read_text("utf-8")), nl=False)
         return
     data = found.report
     say_notices(data.get("notices"))

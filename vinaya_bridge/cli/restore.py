@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import orjson
 
-from vinaya_bridge.cli.words import counts, printable, row
+from vinaya_bridge.cli.words import counts, printable, row, say_json
 from vinaya_bridge.restore import Restoration
 from vinaya_bridge.restore import restore as restore_logs
 
@@ -36,7 +35,7 @@ def restore(context: click.Context, out: Path, logs: Path, *, as_json: bool) -> 
     """
     found = restore_logs(out, logs)
     if as_json:
-        click.echo(orjson.dumps(found.data(), option=orjson.OPT_INDENT_2))
+        say_json(found.data())
     else:
         _say(found, out, logs)
     context.exit(0 if found.complete else 1)

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import click
 
-from vinaya_bridge.cli.reading import ask, say_intake, say_json
+from vinaya_bridge.cli.reading import ask, say_intake
 from vinaya_bridge.cli.table import table
-from vinaya_bridge.cli.words import printable
+from vinaya_bridge.cli.words import printable, say_json
 from vinaya_bridge.readings.documents import status_document
 from vinaya_bridge.readings.liveness import LoopStatus, liveness
 
@@ -55,7 +55,7 @@ def status(
     chosen = [each for each in statuses if issue is None or each.issue == issue]
     if as_json:
         stamp = moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        say_json(status_document(chosen, stamp))
+        say_json(status_document(chosen, stamp), has_sorted_keys=True)
     else:
         for line in _lines(chosen):
             click.echo(line)

@@ -11,10 +11,10 @@ from threading import Event
 from typing import Literal
 
 import click
-import orjson
 
 from vinaya_bridge.cli.durations import seconds
-from vinaya_bridge.cli.words import counted, printable, row, say_next
+from vinaya_bridge.cli.options import mapping_options
+from vinaya_bridge.cli.words import counted, printable, row, say_json, say_next
 from vinaya_bridge.ledger import equation
 from vinaya_bridge.output import Output
 from vinaya_bridge.running import Tell, run
@@ -40,16 +40,7 @@ _CLEARED_LINE = "\r\033[K"
     metavar="SPEC",
     help="Where events go: runs, sqlite:FILE, jsonl:FILE, or - for standard output.",
 )
-@click.option(
-    "--mapping", default="core", show_default=True, metavar="NAME|FILE", help="The mapping to apply."
-)
-@click.option(
-    "--mapping-overlay",
-    "overlays",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="A mapping file whose rules replace single ones. May be repeated.",
-)
+@mapping_options
 @click.option(
     "--poll-ms",
     default=100,
@@ -261,13 +252,13 @@ def _tell_json(following: Tail, poll: TailPoll, *, to_stderr: bool) -> None:
             }
         )
     for each in rows:
-        click.echo(orjson.dumps(each), err=to_stderr)
+        say_json(each, is_indented=False, err=to_stderr)
 
 
 def _say_standing(out: Path, *, as_json: bool) -> None:
     found = standing(out)
     if as_json:
-        click.echo(orjson.dumps(found.data(), option=orjson.OPT_INDENT_2))
+        say_json(found.data())
         return
     row("writer", "none is running" if found.writer is None else f"process {found.writer}")
     row("position", _position(found))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from vinaya_bridge.cli.reading import ask, say_intake, say_json
+from vinaya_bridge.cli.reading import ask, say_intake
 from vinaya_bridge.cli.table import table
-from vinaya_bridge.cli.words import printable
+from vinaya_bridge.cli.words import printable, say_json
 from vinaya_bridge.readings.documents import usage_document
 from vinaya_bridge.readings.figures import Figure
 from vinaya_bridge.readings.usage import By, UsageReport
@@ -33,7 +33,7 @@ def usage(context: click.Context, inputs: tuple[str, ...], by: By | None, *, as_
     """
     report, intake = ask(inputs, read_usage)
     if as_json:
-        say_json(usage_document(report, by))
+        say_json(usage_document(report, by), has_sorted_keys=True)
     else:
         for line in _grouped_lines(report, by) if by is not None else _lines(report):
             click.echo(line)

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
+import orjson
 
 from vinaya_bridge.files import REMEDIES, count_other_files
 from vinaya_bridge.ledger import JsonValue, equation
 from vinaya_bridge.report import Report
+from vinaya_bridge.terminal import escape_in_json
 
 _LABEL_WIDTH = 12
 _MOST_NOTICES = 20
@@ -120,6 +122,25 @@ def say_notices(notices: JsonValue) -> None:
             explained.add(code)
     if len(notices) > _MOST_NOTICES:
         click.echo(f"and {len(notices) - _MOST_NOTICES:,} more", err=True)
+
+
+def say_json(
+    document: object, *, is_indented: bool = True, has_sorted_keys: bool = False, err: bool = False
+) -> None:
+    """
+    Print a document as JSON in which no character can act on a terminal.
+
+    Args:
+        document: What JSON can hold.
+
+        is_indented: Whether it takes many lines, else one.
+
+        has_sorted_keys: Whether keys are sorted, else as they stand.
+
+        err: Whether to print to standard error.
+    """
+    option = (orjson.OPT_INDENT_2 if is_indented else 0) | (orjson.OPT_SORT_KEYS if has_sorted_keys else 0)
+    click.echo(escape_in_json(orjson.dumps(document, option=option).decode()), err=err)
 
 
 def counts(numbers: Mapping[str, JsonValue]) -> str:

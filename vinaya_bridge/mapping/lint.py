@@ -73,6 +73,17 @@ def lint(table: Table, faults: Iterable[Finding] = ()) -> list[Finding]:
     return sorted(dict.fromkeys(found), key=lambda finding: finding.place)
 
 
+def is_partial(table: Table) -> bool:
+    """
+    Tell whether a table has rules for less than half of the events, as an overlay has.
+
+    Args:
+        table: The table, its overlays applied.
+    """
+    known = sum(name in LOG_EVENTS for name in table.rules)
+    return 0 < known < len(LOG_EVENTS) - len(LOG_EVENTS) // 2
+
+
 def _unknown_event(rule: Rule) -> Finding:
     known = [f"{kind}.{event}" for kind, event in LOG_EVENTS]
     remedy = did_you_mean(rule.name, known, f"the events of `{rule.kind}` are in the Log's reference")

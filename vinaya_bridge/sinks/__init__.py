@@ -15,7 +15,7 @@ from vinaya_bridge.output import Output, write_atomically
 from vinaya_bridge.sinks.base import CODES, OTHER_SINK, UNKNOWN_SINK, Index, TailSink
 from vinaya_bridge.sinks.database import DatabaseSink, saved_in_database
 from vinaya_bridge.sinks.logs import JOURNAL, LinesSink, RunsSink
-from vinaya_bridge.sinks.stdout import ByteStream, StreamSink
+from vinaya_bridge.sinks.stdout import ByteStream, StreamSink, TerminalStream
 
 __all__ = ["CODES", "Index", "SinkSpec", "TailSink", "open_sink", "parse_sink", "saved_checkpoint", "sink_of"]
 
@@ -97,7 +97,8 @@ def open_sink(spec: SinkSpec, output: Output, *, clock: Clock, stdout: ByteStrea
 
 def _standard_output() -> ByteStream:
     """Standard output without a buffer: what is left in one after a fault would be written at exit."""
-    return FileIO(sys.stdout.fileno(), "wb", closefd=False)
+    stream = FileIO(sys.stdout.fileno(), "wb", closefd=False)
+    return TerminalStream(stream) if stream.isatty() else stream
 
 
 def saved_checkpoint(output: Output) -> bytes | None:

@@ -18,6 +18,7 @@ from vinaya_bridge.index import unwritable
 from vinaya_bridge.index_tables import SCHEMA, Row, Summary, TableIndex
 from vinaya_bridge.output import OUTPUT_UNWRITABLE, writing
 from vinaya_bridge.sinks.base import Index
+from vinaya_bridge.terminal import escape_in_json
 
 _VERSION = 1
 _POSITION = "CREATE TABLE position (id INTEGER PRIMARY KEY CHECK (id = 1), checkpoint BLOB NOT NULL);"
@@ -31,6 +32,29 @@ class ByteStream(Protocol):
 
     def flush(self) -> None:
         """Pass on what was taken."""
+
+
+class TerminalStream:
+    """
+    Passes JSON lines on to a terminal, with what could act on it escaped: the values are the same, the bytes are not.
+
+    Args:
+        stream: The terminal.
+    """
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream = stream
+
+    def write(self, data: memoryview, /) -> int:
+        """Write all of some whole lines, and return how long they were."""
+        rest = memoryview(escape_in_json(bytes(data).decode()).encode())
+        while rest:
+            rest = rest[self._stream.write(rest) or 0 :]
+        return len(data)
+
+    def flush(self) -> None:
+        """Pass on what was taken."""
+        self._stream.flush()
 
 
 class StreamSink:

@@ -133,7 +133,8 @@ class Steps:
         runs = {entry.main_run: run_fingerprint(entry.main_run) for entry in self._entries}
         for line, entry in zip(self._events, self._entries, strict=True):
             tally.ledger.saw(entry.process, entry.seq, line.header.version)
-            tally.spread.add(entry.identity, runs[entry.main_run])
+        identities = [entry.identity for entry in self._entries]
+        tally.spread.add(identities, [runs[entry.main_run] for entry in self._entries])
         tally.spread.suspects()
 
     def _spill(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from attrs import Factory, define, frozen
 
@@ -135,48 +137,65 @@ class Gatherer:
 
     def _read_batch(self, batch: LineBatch, source: int) -> None:
         """Read the lines of a batch: the hot loop, for lines that need not be carried whole."""
-        read, event, collect = self._reader.read, self._scanner.event, self._collect
+        read, event = self._reader.read, self._scanner.event
         number, offset = batch.number, batch.offset
         last = number + len(batch.raws) - 1
+        found = _Found([], [])
         for raw, record in zip(batch.raws, batch.records, strict=True):
             length = len(raw)
             verdict = read(record)
             if type(verdict) is EventLine:
-                found = event(verdict, Place(source, number, offset, length), raw, record)
-                if isinstance(found, Entry):
-                    collect(found, verdict.header, length)
+                entry = event(verdict, Place(source, number, offset, length), raw, record)
+                if isinstance(entry, Entry):
+                    found.entries.append(entry)
+                    found.headers.append(verdict.header)
                 else:
-                    self._set_aside(found)
+                    self._set_aside(entry)
             else:
                 line = PhysicalLine(number, offset, raw, number != last or batch.ended, record)
-                self._take_pieces(self._scanner.pieces(verdict, line, source), length)
+                self._take_pieces(self._scanner.pieces(verdict, line, source), found)
             number += 1
             offset += length + 1
+        self._collect(found)
 
     def _read_whole(self, batch: LineBatch, source: int) -> None:
+        found = _Found([], [])
         for line in batch.lines():
-            self._take_pieces(self._scanner.scan(line, source), len(line.raw))
+            self._take_pieces(self._scanner.scan(line, source), found)
+        self._collect(found)
 
-    def _take_pieces(self, pieces: Iterable[Scanned | Aside], length: int) -> None:
+    def _take_pieces(self, pieces: Iterable[Scanned | Aside], found: _Found) -> None:
         for piece in pieces:
             if isinstance(piece, Scanned):
                 if not piece.is_whole:
                     self._take_aside(Aside(Term.CONVERTED, piece.entry.place, piece.raw))
-                self._collect(piece.entry, piece.line.header, length)
+                found.entries.append(piece.entry)
+                found.headers.append(piece.line.header)
             else:
                 self._set_aside(piece)
 
-    def _collect(self, entry: Entry, header: HeaderFacts, length: int) -> None:
-        tally = self.tally
-        ledger = tally.ledger
-        ledger.read += 1
-        ledger.saw(entry.process, entry.seq, header.version)
-        instant = entry.instant_us
-        if instant is not None and (tally.latest_us is None or instant > tally.latest_us):
-            tally.latest_us = instant
-        partition, fingerprint = self._runs.get(entry.main_run) or self._learn(entry.main_run)
-        tally.spread.add(entry.identity, fingerprint)
-        self._spill.add(entry, partition, 2 * length + 1024)
+    def _collect(self, found: _Found) -> None:
+        """Count entries and hand them on, many at once: what is done for each of them alone is dear."""
+        entries, headers = found
+        tally, ledger = self.tally, self.tally.ledger
+        ledger.read += len(entries)
+        for header, lines in Counter(headers).items():
+            ledger.headers[header.version] += lines
+        latest_us, size_bytes = tally.latest_us, 0
+        partitions, marks = [], []
+        runs = self._runs
+        for entry in entries:
+            ledger.seqs_of(entry.process).add(entry.seq)
+            instant = entry.instant_us
+            if instant is not None and (latest_us is None or instant > latest_us):
+                latest_us = instant
+            partition, mark = runs.get(entry.main_run) or self._learn(entry.main_run)
+            partitions.append(partition)
+            marks.append(mark)
+            size_bytes += entry.place.length
+        tally.latest_us = latest_us
+        tally.spread.add([entry.identity for entry in entries], marks)
+        self._spill.add(entries, partitions, 2 * size_bytes + 1024 * len(entries))
 
     def _learn(self, main_run: str) -> tuple[int, int]:
         if len(self._runs) >= _REMEMBERED_RUNS:
@@ -189,3 +208,10 @@ class Gatherer:
         self.tally.ledger.read += 1
         self.tally.ledger.settle(aside.term)
         self._take_aside(aside)
+
+
+class _Found(NamedTuple):
+    """Entries, and of each its line's header."""
+
+    entries: list[Entry]
+    headers: list[HeaderFacts]

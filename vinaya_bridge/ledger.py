@@ -118,10 +118,19 @@ class Ledger:
             header: Its schema, the version of the CLI that wrote it, and its trust (None: not known).
         """
         self.headers[header] = self.headers.get(header, 0) + 1
+        self.seqs_of(process).add(seq)
+
+    def seqs_of(self, process: str) -> Seqs:
+        """
+        Return what was seen of a process, to be added to.
+
+        Args:
+            process: See `vinaya_bridge.entry.Entry`.
+        """
         seqs = self.seqs.get(process)
         if seqs is None:
             seqs = self.seqs[process] = Seqs()
-        seqs.add(seq)
+        return seqs
 
     def merge(self, other: Ledger) -> None:
         """Add the counts of another part of the same call."""

@@ -17,7 +17,7 @@ from vinaya_bridge.ledger import Term
 from vinaya_bridge.naming import dispatch_run_id
 from vinaya_bridge.order import in_order, precedence
 from vinaya_bridge.runs import Append, Known, MainRun, missing_emits
-from vinaya_bridge.settle import fingerprint, settle
+from vinaya_bridge.settle import fingerprints, settle
 from vinaya_bridge.spill import Partition
 from vinaya_bridge.stamp import Stamp
 
@@ -254,8 +254,9 @@ def decide(partitions: Iterable[Partition], suspects: frozenset[int]) -> Decided
     """
     least: dict[str, Entry] = {}
     for partition in partitions if suspects else ():
-        for entry in partition.entries():
-            if fingerprint(entry.identity) in suspects:
+        entries = partition.entries()
+        for mark, entry in zip(fingerprints(entry.identity for entry in entries), entries, strict=True):
+            if mark in suspects:
                 best = least.get(entry.identity)
                 if best is None or precedence(entry, entry.digest) < precedence(best, best.digest):
                     least[entry.identity] = entry

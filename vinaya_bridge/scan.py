@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from attrs import frozen
@@ -102,6 +102,9 @@ class _Kind(NamedTuple):
     drafts: Drafter
 
 
+_Openings: TypeAlias = dict[HeaderFacts, tuple[str, Opening]]
+
+
 @frozen
 class ScanOptions:
     """
@@ -135,7 +138,7 @@ class Scanner:
         self._options = options
         self._whole_lines = options.whole_lines
         self._kinds: dict[type, _Kind] = {}
-        self._headers: dict[tuple[HeaderFacts, str, float | None, bool], tuple[str, Opening]] = {}
+        self._headers: tuple[_Openings, _Openings] = ({}, {})
 
     def scan(self, line: PhysicalLine, file: int) -> Iterator[Scanned | Aside]:
         """
@@ -329,14 +332,12 @@ class Scanner:
 
     def _header(self, line: EventLine, *, in_loop: bool) -> tuple[str, Opening]:
         """The main run's id, and what a start implied by the line would say."""
-        subject = line.record.subject
-        key = (line.header, subject.role, subject.issue, in_loop)
-        found = self._headers.get(key)
+        known = self._headers[in_loop]
+        found = known.get(line.header)
         if found is None:
-            if len(self._headers) >= _REMEMBERED_HEADERS:
-                self._headers.clear()
-            found = (main_run_id(line.main_run), _opening(line, in_loop=in_loop))
-            self._headers[key] = found
+            if len(known) >= _REMEMBERED_HEADERS:
+                known.clear()
+            found = known[line.header] = (main_run_id(line.main_run), _opening(line, in_loop=in_loop))
         return found
 
 

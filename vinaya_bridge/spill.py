@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -145,18 +145,20 @@ class Spill:
         self._stream: BinaryIO | None = None
         self._encoder = msgspec.msgpack.Encoder()
 
-    def add(self, entry: Entry, partition: int, size_bytes: int) -> None:
+    def add(self, entries: Iterable[Entry], partitions: Iterable[int], size_bytes: int) -> None:
         """
-        Take one entry.
+        Take some entries.
 
         Args:
-            entry: The entry.
+            entries: The entries.
 
-            partition: The `partition_of` its main run.
+            partitions: Of each the `partition_of` its main run.
 
-            size_bytes: About how much memory it takes.
+            size_bytes: About how much memory they take.
         """
-        self._held[partition].append(entry)
+        held = self._held
+        for entry, partition in zip(entries, partitions, strict=True):
+            held[partition].append(entry)
         self._held_bytes += size_bytes
         if self._held_bytes > self._budget_bytes:
             self._write_out()

@@ -45,7 +45,7 @@ class EventLine(msgspec.Struct, eq=False, gc=False):
 
         identity: What tells the event from every other: ``event_id``, under schema 1 ``<run_id>:<seq>``.
 
-        header: What its header says of every line that has it.
+        header: What its header says of every line that has it; one object only for lines with the same subject too.
 
         is_redacted: Whether a secret was cut out of it.
     """

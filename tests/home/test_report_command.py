@@ -14,7 +14,7 @@ from tests.support.samples import sample
 from tests.support.strategies import Line, dump
 from vinaya_bridge.convert import ConvertOptions, convert
 from vinaya_bridge.errors import ConfigurationError
-from vinaya_bridge.log.codes import NOT_JSON, UNKNOWN_VERSION
+from vinaya_bridge.log.codes import CONFLICT, NOT_JSON, UNKNOWN_VERSION
 from vinaya_bridge.overview import Conflict, overview
 from vinaya_bridge.tail import Tail
 
@@ -56,7 +56,7 @@ def test_kept_lines_are_told_by_code_with_its_meaning_and_the_first_place(out: P
     refused = {row[2]: (row[0], " ".join(row[3:-1]), row[-1]) for row in rows if row[1:2] == ["refused"]}
     assert refused["VB101"] == ("2", NOT_JSON.title, "a/7.ndjson:8")
     assert ["1", "unknown", "version", "VB119", *UNKNOWN_VERSION.title.split(), "a/7.ndjson:6"] in rows
-    assert ["1", "conflict", "a/7.ndjson:2"] in rows
+    assert ["1", "conflict", "VB117", *CONFLICT.title.split(), "a/7.ndjson:2"] in rows
 
 
 def test_gaps_are_told_per_process(out: Path) -> None:

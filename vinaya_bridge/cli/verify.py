@@ -8,6 +8,7 @@ import click
 import orjson
 
 from vinaya_bridge.cli.words import printable, row
+from vinaya_bridge.proof.findings import EVENT_EXTRA, FindingGroup, grouped
 from vinaya_bridge.verify import Verification
 from vinaya_bridge.verify import verify as verify_output
 
@@ -53,10 +54,13 @@ def verify(
 
 
 def _say(found: Verification, out: Path) -> None:
-    for finding in found.findings[:_MOST_SHOWN]:
-        click.echo(f"{finding.code.id} {printable(finding.place)}: {printable(finding.message)}")
-    if len(found.findings) > _MOST_SHOWN:
-        click.echo(f"and {len(found.findings) - _MOST_SHOWN:,} more: see --json")
+    groups = list(grouped(found.findings))
+    for group in groups[:_MOST_SHOWN]:
+        _say_group(group)
+    if len(groups) > _MOST_SHOWN:
+        click.echo(f"and {len(groups) - _MOST_SHOWN:,} more: see --json")
+    if any(group.code is EVENT_EXTRA for group in groups):
+        click.echo("  was OUT made from more logs? try: name all of them after --against")
     if found.findings:
         row("wrong", f"{len(found.findings):,}; each code is explained by vinaya-bridge explain CODE")
     else:
@@ -66,3 +70,13 @@ def _say(found: Verification, out: Path) -> None:
     if found.lines:
         terms = ", ".join(f"{count:,} {term.replace('_', ' ')}" for term, count in found.lines.items())
         row("against", terms)
+
+
+def _say_group(group: FindingGroup) -> None:
+    """Print findings that say the same as one: the first few places, and how many there are."""
+    first, *others = group.places
+    times = f" ({group.count:,} times)" if group.count > 1 else ""
+    click.echo(f"{group.code.id} {printable(first)}: {printable(group.message)}{times}")
+    if others:
+        more = group.count - len(group.places)
+        click.echo(printable(f"  also {', '.join(others)}{f' and {more:,} more' if more > 0 else ''}"))

@@ -16,6 +16,12 @@ from vinaya_bridge.lines import read_lines
 from vinaya_bridge.log.codes import CODES
 from vinaya_bridge.log.line import Reader
 
+_MOST_SAID = 20
+_NOT_SAID = ("event", "blank")
+_CLAUSES = {
+    "unknown_version": "unknown version: kept byte for byte, not interpreted",
+    "pending": "pending: the unfinished end of the file, which may become a record",
+}
 _TITLES = {code.id: code.title for code in CODES}
 
 
@@ -28,20 +34,27 @@ def check(context: click.Context, inputs: tuple[str, ...], *, as_json: bool, str
     """
     Say what is wrong with the lines of log files.
 
-    IN is a directory that is searched at any depth, or a single file. Only what is wrong is printed, with its place and
-    reason, and then one line that counts. No value of a line is ever shown.
+    IN is a directory that is searched at any depth, or a single file. Only lines that are neither events nor blank are
+    printed, with place and reason, 20 of a file at most, and then one line that counts. No value of a line is
+    ever shown.
     """
     found = discover(inputs)
     counts: Counter[str] = Counter()
-    codes: Counter[str] = Counter()
+    said: Counter[str] = Counter()
+    codes: set[str | None] = set()
     notices = list(found.notices)
     for row in _rows(found.files, notices):
         counts[row.status] += 1
         if as_json:
             click.echo(orjson.dumps(row.to_json()))
-        elif row.code is not None:
-            codes[row.code] += 1
-            _say(row, is_first=codes[row.code] == 1)
+        elif row.status not in _NOT_SAID:
+            said[row.file] += 1
+            if said[row.file] <= _MOST_SAID:
+                _say(row, is_first=row.code is not None and row.code not in codes)
+                codes.add(row.code)
+    for file, lines in () if as_json else said.items():
+        if lines > _MOST_SAID:
+            click.echo(printable(f"{file}: and {lines - _MOST_SAID:,} more; --json has all"))
     for notice in notices:
         click.echo(printable(f"{notice.code.id} {notice.name}: {notice.message}"), err=True)
     if not as_json:
@@ -61,7 +74,10 @@ def _rows(files: list[LogFile], notices: list[Notice]) -> Iterator[CheckedLine]:
 
 
 def _say(row: CheckedLine, *, is_first: bool) -> None:
-    """Print one refused line; what its code means and where to read more with the first of its kind."""
+    """Print one line that is no event; what its code means and where to read more with the first of its kind."""
+    if row.status != "refused":
+        click.echo(printable(f"{row.file}:{row.line}: {_CLAUSES[row.status]}"))
+        return
     name = f" ({row.kind} {row.event})" if row.event is not None else ""
     click.echo(printable(f"{row.file}:{row.line}: {row.code} {row.path}: {row.reason}{name}"))
     if is_first:

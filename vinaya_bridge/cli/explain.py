@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
+from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -13,14 +14,17 @@ import orjson
 from vinaya_bridge.cli.words import printable
 from vinaya_bridge.codes import ALL_CODES, find_code
 from vinaya_bridge.files import discover
+from vinaya_bridge.kept import INDEX_NAME, REPLAYED, kept_file_name, kept_rows
 from vinaya_bridge.lines import PhysicalLine, read_lines
-from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion
-from vinaya_bridge.log.codes import NOT_JSON, NOT_UTF8
-from vinaya_bridge.log.pieces import split_pieces
+from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion, Verdict
 from vinaya_bridge.mapping import CompiledMapping, load_mapping
 from vinaya_bridge.mapping.explain import ExplainedEvent
 from vinaya_bridge.mapping.explain import explain as explain_line
 from vinaya_bridge.mapping.visible import visible
+from vinaya_bridge.naming import RELAY_RUN
+from vinaya_bridge.reading import read_pieces
+from vinaya_bridge.relay import line_digest
+from vinaya_bridge.reread import kept_line
 
 _PAGE_WIDTH = 88
 _LONGEST_VALUE = 60
@@ -72,8 +76,8 @@ def _explain_code(what: str) -> None:
 def _explain_place(file: str, number: int, mapping: CompiledMapping) -> None:
     for name, line in _lines(file):
         if line.number == number:
-            for record in _pieces(line.record):
-                _say_line(f"{name}:{number}", record, mapping)
+            for piece in read_pieces(Reader(), line):
+                _say_line(f"{name}:{number}", piece.verdict, mapping)
             return
     raise click.UsageError(f"{printable(file)} has no line {number}, or cannot be read")
 
@@ -85,11 +89,14 @@ def _explain_event(out: str, event: str, logs: tuple[str, ...], mapping: Compile
     root = Path(out) / "runs"
     if place is None or not root.is_dir():
         raise click.UsageError("name an output directory, and an event of it as RUN:SEQ")
-    path = RunDirectory(root, clock=str).path(place[1])
-    lines = path.read_bytes().split(b"\n") if path.is_file() else []
+    runs = RunDirectory(root, clock=str)
+    path = runs.path(place[1])
+    if not path.is_file():
+        raise click.UsageError(_no_such_run(place[1], sorted(runs.runs())))
+    lines = path.read_bytes().split(b"\n")
     seq = int(place[2])
     if not 0 < seq <= len(lines) or not lines[seq - 1]:
-        raise click.UsageError(f"the run has no event {seq}")
+        raise click.UsageError(f"the run has no event {seq}; it has {len(lines) - 1}")
     found = orjson.loads(lines[seq - 1])
     block = found["payload"].get("vinaya", {}) if isinstance(found["payload"], dict) else {}
     click.echo(visible(f"{found['type']}, event {seq} of run {place[1]}"))
@@ -109,23 +116,68 @@ def _explain_event(out: str, event: str, logs: tuple[str, ...], mapping: Compile
         if key in block:
             click.echo(visible(f"    {key:<10}{block[key]}"))
     identity = block.get("eventId")
-    if identity is None:
-        click.echo("    it is the bridge's own word, or implied: no one line gave it")
+    if place[1] == RELAY_RUN:
+        _say_kept(Path(out) / "kept", block.get("digest"))
+    elif not isinstance(identity, str):
+        click.echo("    it names no line")
     elif not logs:
         click.echo("    give the logs too, to see its line")
     else:
-        _say_origin(identity, logs, mapping)
+        _say_origin(identity, logs, mapping, _happened(root, identity))
 
 
-def _say_origin(identity: str, logs: tuple[str, ...], mapping: CompiledMapping) -> None:
+def _no_such_run(run_id: str, there: list[str]) -> str:
+    near = get_close_matches(run_id, there, n=3)
+    names = f"; near: {', '.join(near)}" if near else f"; there are {len(there)}: ethogram runs lists them"
+    return printable(f"there is no such run{names}")
+
+
+def _say_kept(folder: Path, digest: object) -> None:
+    """Lead from an event of the bridge's own run to the kept line that it tells of."""
+    if not isinstance(digest, str):
+        click.echo("    it is the bridge's own word: no one line gave it")
+        return
+    found = False
+    for number, row in enumerate(kept_rows(folder), 1):
+        if digest in {row.sha256[:16], line_digest(kept_line(folder, row).record)} and row.why != REPLAYED:
+            found = True
+            reason = ": ".join(each for each in (row.code, row.path, row.reason) if each)
+            click.echo(
+                printable(f"    kept      {row.file}:{row.line}, {row.why}{f': {reason}' if reason else ''}")
+            )
+            click.echo(
+                f"    bytes     {row.length} from {row.kept_offset} of {kept_file_name(row.why)}; "
+                f"row {number} of {INDEX_NAME}"
+            )
+    if not found:
+        click.echo("    the line that it tells of is not kept")
+
+
+def _happened(root: Path, identity: str) -> dict[int, str]:
+    """The events of a line that the output holds: the place of each by its part."""
+    mark = orjson.dumps(identity)
+    found: dict[int, str] = {}
+    for path in sorted(root.glob("*/events.jsonl")):
+        for line in path.read_bytes().split(b"\n"):
+            if mark in line:
+                event = orjson.loads(line)
+                block = event["payload"].get("vinaya", {})
+                if block.get("eventId") == identity and isinstance(block.get("part"), int):
+                    found[block["part"]] = f"{event['runId']}:{event['seq']}"
+    return found
+
+
+def _say_origin(
+    identity: str, logs: tuple[str, ...], mapping: CompiledMapping, happened: dict[int, str]
+) -> None:
     reader = Reader()
     for log in logs:
         for name, line in _lines(log):
-            for record in _pieces(line.record):
-                verdict = reader.read(record)
+            for piece in read_pieces(reader, line):
+                verdict = piece.verdict
                 if isinstance(verdict, EventLine) and verdict.identity == identity:
                     click.echo()
-                    _say_line(f"{name}:{line.number}", record, mapping)
+                    _say_line(f"{name}:{line.number}", verdict, mapping, happened)
                     return
     click.echo("    no line of the logs has this identity")
 
@@ -139,17 +191,14 @@ def _lines(path: str) -> Iterator[tuple[str, PhysicalLine]]:
             yield file.name, line
 
 
-def _pieces(record: bytes) -> list[bytes]:
-    """The records of a physical line: nearly always itself."""
-    verdict = Reader().read(record)
-    if not isinstance(verdict, Refused) or verdict.code not in (NOT_JSON, NOT_UTF8):
-        return [record]
-    return [record[piece.start : piece.start + piece.length] for piece in split_pieces(record)]
-
-
-def _say_line(place: str, record: bytes, mapping: CompiledMapping) -> None:
-    verdict = Reader().read(record)
+def _say_line(
+    place: str, verdict: Verdict | None, mapping: CompiledMapping, happened: dict[int, str] | None = None
+) -> None:
     match verdict:
+        case None:
+            click.echo(
+                printable(f"{place}  pending: the unfinished end of the file, which may become a record")
+            )
         case Blank():
             click.echo(printable(f"{place}  blank"))
         case UnknownVersion():
@@ -160,10 +209,12 @@ def _say_line(place: str, record: bytes, mapping: CompiledMapping) -> None:
             click.echo(printable(f"{place}  refused: {verdict.code.id} {verdict.path}: {verdict.reason}"))
             click.echo(f"    {verdict.code.title}")
         case EventLine():
-            _say_event_line(place, verdict, mapping)
+            _say_event_line(place, verdict, mapping, happened)
 
 
-def _say_event_line(place: str, line: EventLine, mapping: CompiledMapping) -> None:
+def _say_event_line(
+    place: str, line: EventLine, mapping: CompiledMapping, happened: dict[int, str] | None
+) -> None:
     click.echo(printable(f"{place}  {line.kind}.{line.event}, schema {line.schema}, an event"))
     said = {
         "identity": line.identity,
@@ -183,14 +234,17 @@ def _say_event_line(place: str, line: EventLine, mapping: CompiledMapping) -> No
         if text:
             click.echo(f"    {name:<10}{visible(text)}")
     for event in explained.events:
-        _say_event(event)
+        _say_event(event, happened)
 
 
-def _say_event(event: ExplainedEvent) -> None:
+def _say_event(event: ExplainedEvent, happened: dict[int, str] | None) -> None:
     when = f", when {event.when}" if event.when else ""
     click.echo(
         f"\n  {event.part}  {event.type} on the {event.run} run{when}: {event.verdict}  ({event.place})"
     )
+    if happened is not None:
+        stored = happened.get(event.part)
+        click.echo(printable("     not emitted" if stored is None else f"     emitted as {stored}"))
     width = max((len(field.name) for field in event.fields), default=0)
     for field in event.fields:
         value = visible(field.value) or "(left out)"

@@ -183,9 +183,9 @@ class Gatherer:
             ledger.headers[header.version] += lines
         latest_us, size_bytes = tally.latest_us, 0
         partitions, marks = [], []
-        runs = self._runs
+        runs, seqs = self._runs, ledger.seqs
         for entry in entries:
-            ledger.seqs_of(entry.process).add(entry.seq)
+            (seqs.get(entry.process) or ledger.seqs_of(entry.process)).add(entry.seq)
             instant = entry.instant_us
             if instant is not None and (latest_us is None or instant > latest_us):
                 latest_us = instant

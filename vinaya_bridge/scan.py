@@ -18,6 +18,7 @@ from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion,
 from vinaya_bridge.log.codes import OVER_BOUND, UNKNOWN_VERSION, UNSAFE_INTEGER
 from vinaya_bridge.log.headers import HeaderFacts
 from vinaya_bridge.log.identity import exact_text
+from vinaya_bridge.log.moment import instant_us
 from vinaya_bridge.mapping import CompiledMapping
 from vinaya_bridge.mapping.compile import Drafter
 from vinaya_bridge.mapping.emit import Emit, OverBound, with_origin
@@ -39,6 +40,12 @@ _LOOP_ENDS = {
     "driver_exited": Act.DRIVER_EXITED,
     "journal_finalized": Act.JOURNAL_FINALIZED,
 }
+_ASKS = {
+    ("operation", "completed"): ("operation", SELF_TEST_OPERATION),
+    ("dev_review_loop", "driver_exited"): ("reason", "reexec"),
+}
+"""The field, and its value, that make an operation a self-test, and an exit no end."""
+
 _DISPATCH_ACTS = (Act.DISPATCHED, Act.DISPATCH_ENDED)
 
 
@@ -93,11 +100,12 @@ class Scanned(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What all lines of one kind and event have in common; `asks`: the act depends on the line too."""
+    """What all lines of one kind and event have in common; with `asks` being `asked` it is another act."""
 
     name: str
     act: Act
-    asks: bool
+    asks: str | None
+    asked: str | None
     in_loop: bool
     drafts: Drafter
 
@@ -249,13 +257,14 @@ class Scanner:
         fields = line.record
         kind = self._kinds.get(fields.__class__) or self._learn(line)
         act, effect = kind.act, ""
-        if kind.asks:
+        if kind.asks is not None and getattr(fields, kind.asks) == kind.asked:
             act = self._act(line)
         main_run, opening = self._header(line, in_loop=kind.in_loop)
         if act == Act.DISPATCHED or act == Act.DISPATCH_ENDED:  # noqa: PLR1714 - a tuple costs more
             effect = escape(fields.effect_id)
             opening = _dispatch_opening(fields, opening)
-        seq = fields.meta.seq
+        meta = fields.meta
+        seq, ts = meta.seq, meta.ts
         if seq > _MAX_SAFE_SEQ:
             return self._refused(
                 raw,
@@ -279,8 +288,8 @@ class Scanner:
             main_run,
             line.header.process,
             seq,
-            line.instant_us,
-            fields.meta.ts,
+            instant_us(ts),
+            ts,
             kind.name,
             act,
             effect,
@@ -304,27 +313,31 @@ class Scanner:
     def _learn(self, line: EventLine) -> _Kind:
         """What all lines of a record class have in common; remembered where the class has one schema."""
         kind, event = line.kind, line.event
-        asks = kind == "operation" or (kind == "dev_review_loop" and event == "driver_exited")
+        asks, asked = _ASKS.get((kind, event), (None, None))
         found = _Kind(
-            f"{kind}.{event}", self._act(line), asks, kind == "dev_review_loop", self._mapping.drafter(line)
+            f"{kind}.{event}",
+            self._act_of(kind, event),
+            asks,
+            asked,
+            kind == "dev_review_loop",
+            self._mapping.drafter(line),
         )
         if isinstance(line.record, msgspec.Struct):
             self._kinds[line.record.__class__] = found
         return found
 
     def _act(self, line: EventLine) -> Act:
+        """What a line does that says what `_ASKS` asks for."""
         kind, event = line.kind, line.event
-        if (
-            kind == "operation"
-            and line.record.operation == SELF_TEST_OPERATION
-            and not self._options.include_selftest
-        ):
+        if kind == "operation" and not self._options.include_selftest:
             return Act.SELF_TEST
+        act = self._act_of(kind, event)
+        return Act.LOOP if act == Act.DRIVER_EXITED else act
+
+    def _act_of(self, kind: str, event: str) -> Act:
         if self._mapping.unmapped(kind, event) is not None:
             return Act.UNMAPPED
         if kind == "dev_review_loop":
-            if event == "driver_exited" and line.record.reason == "reexec":
-                return Act.LOOP
             return _LOOP_ENDS.get(event, Act.LOOP)
         if kind == "dispatch":
             return Act.DISPATCHED if event == "dispatched" else Act.DISPATCH_ENDED

@@ -5,7 +5,7 @@ and the same subject on most of them.
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
@@ -79,6 +79,8 @@ class Known(msgspec.Struct, frozen=True, eq=False, gc=False):
     A header and a subject that were met: their text around what varies, and what was made of it.
 
     Args:
+        schema: The digit of its schema.
+
         start: The text before the time.
 
         before_seq: The text between the time and the counter.
@@ -94,6 +96,7 @@ class Known(msgspec.Struct, frozen=True, eq=False, gc=False):
         facts: What it says of every line.
     """
 
+    schema: bytes
     start: bytes
     before_seq: bytes
     before_id: bytes
@@ -185,7 +188,8 @@ class KnownHeaders:
             if text is None:
                 return None
             self._last = known
-        return cast(Known, known), text
+        assert known is not None  # noqa: S101 - a text was made with it
+        return known, text
 
     def learn(self, raw: bytes, record: Any, facts: HeaderFacts) -> None:
         """
@@ -218,6 +222,7 @@ class KnownHeaders:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[header[process_at : process_at + _KEY_LENGTH]] = Known(
+                b"%d" % meta.schema,
                 header[:_TS_AT],
                 header[_TS_END:seq_at],
                 header[seq_end:id_at],

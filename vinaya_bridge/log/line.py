@@ -31,7 +31,6 @@ _SCHEMA_IS: Final = {
 }
 
 _WHITE_SPACE: Final = b" \t\r\n"
-_DIGITS: Final = {schema: b"%d" % schema for schema in SCHEMAS}
 
 
 class EventLine(msgspec.Struct, eq=False, gc=False):
@@ -175,7 +174,8 @@ class Reader:
     """
 
     def __init__(self) -> None:
-        self._quick = QuickReader()
+        quick = QuickReader()
+        self._read_quickly, self._read_shortened = quick.read, quick.read_shortened
         self._headers = KnownHeaders()
         self._structurer = Structurer()
         self._is_run_id = re.compile(RUN_ID_PATTERN, re.ASCII).fullmatch
@@ -195,13 +195,13 @@ class Reader:
         shortened = self._headers.shorten(raw)
         if shortened is not None:
             known, text = shortened
-            record: Any = self._quick.read_shortened(text, _DIGITS[known.facts.version[0]])
+            record: Any = self._read_shortened(text, known.schema)
             if record is not None and not find_in_bytes(text):
                 return EventLine(record, known.complete(record), known.facts)
         return self._read_whole(raw)
 
     def _read_whole(self, raw: bytes) -> Verdict:
-        record = self._quick.read(raw)
+        record = self._read_quickly(raw)
         if record is None:
             return self.read_precisely(raw)
         meta = record.meta

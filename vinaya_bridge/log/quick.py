@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import attrgetter, or_
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast
@@ -33,7 +33,7 @@ _BODY_FROM: Final = {b"1": 150, b"2": 350, b"3": 500}
 """Where to look for the kind, in bytes, by the schema's digit: headers are seldom shorter."""
 
 _AFTER_LIST: Final = b'],"k'
-_SHORT_BODY_FROM: Final = 60
+_SHORT_BODY_FROM: Final = {b"2": 60, b"3": 60}
 """The same for a line without its header and subject."""
 
 _MAY_BE_TWO_UNITS: Final = re.compile(rb"[\xf0-\xf4]|\\u[dD]")
@@ -75,8 +75,12 @@ class QuickReader:
     """
 
     def __init__(self) -> None:
-        self._whole = _Decoders(is_short=False)
-        self._short = _Decoders(is_short=True)
+        self._whole = _Decoders(_AFTER_SUBJECT, _BODY_FROM, is_short=False)
+        self.read_shortened = _Decoders(_AFTER_LIST, _SHORT_BODY_FROM, is_short=True).read
+        """
+        Decodes a line that was shortened by `vinaya_bridge.log.headers.KnownHeaders`, given its text and the digit
+        of its schema: as `read`, but ``meta`` of the record has only what varies, and ``subject`` is absent.
+        """
 
     def read(self, raw: bytes) -> Record | None:
         """
@@ -88,38 +92,24 @@ class QuickReader:
         Returns:
             The record, a struct and not an attrs object; None where the line is not plainly valid.
         """
-        # What the bytes seem to say. Text inside a string can mislead this: then the decoder that is chosen refuses
-        # the line, since the schema, kind and event that it expects are literals.
-        schema = raw[_SCHEMA_AT : _SCHEMA_AT + 1]
-        return self._whole.read(raw, schema, _BODY_FROM.get(schema, 0))
-
-    def read_shortened(self, text: bytes, schema: bytes) -> Record | None:
-        """
-        Decodes a line that was shortened by `vinaya_bridge.log.headers.KnownHeaders`.
-
-        Args:
-            text: The shortened line.
-
-            schema: The digit of its schema, 2 or 3.
-
-        Returns:
-            As `read`; ``meta`` of the record has only what varies, and ``subject`` is absent.
-        """
-        return self._short.read(text, schema, _SHORT_BODY_FROM)
+        return self._whole.read(raw, raw[_SCHEMA_AT : _SCHEMA_AT + 1])
 
 
 class _Decoders:
     """Decoders of whole lines, or of shortened ones, by what the bytes seem to say."""
 
-    def __init__(self, *, is_short: bool) -> None:
+    def __init__(self, before_kind: bytes, body_from: Mapping[bytes, int], *, is_short: bool) -> None:
+        self._before_kind = before_kind
+        self._body_from = body_from.get
         self._is_short = is_short
-        self._before_kind = _AFTER_LIST if is_short else _AFTER_SUBJECT
         self._by_hint: dict[_Hint, _Decode] = {}
         self._decoders: dict[_Hint, _Decode] = {}
         self._structs = _Structs(is_short=is_short)
 
-    def read(self, raw: bytes, schema: bytes, body_from: int) -> Record | None:
-        kind_at = raw.find(self._before_kind, body_from)
+    def read(self, raw: bytes, schema: bytes) -> Record | None:
+        # What the bytes seem to say. Text inside a string can mislead this: then the decoder that is chosen refuses
+        # the line, since the schema, kind and event that it expects are literals.
+        kind_at = raw.find(self._before_kind, self._body_from(schema, 0))
         event_at = raw.find(_BEFORE_EVENT, kind_at)
         hint = (schema, raw[kind_at + 10 : kind_at + 13], raw[event_at + 10 : event_at + 19])
         decode = self._by_hint.get(hint) or self._search(raw, hint)
@@ -303,7 +293,7 @@ def _plain_object(cls: type[attrs.AttrsInstance]) -> _Check:
     checks = [(get, check) for get, check in found if check is not None]
     if len(checks) == 1:  # most events: the duration alone
         ((get, check),) = checks
-        return lambda value: check(get(value))
+        return lambda value: get(value).__class__ is int or check(get(value))
 
     def check_object(value: object) -> bool:
         for get, check in checks:  # noqa: SIM110 - a generator costs more than the checks do

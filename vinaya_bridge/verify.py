@@ -92,9 +92,9 @@ def verify(
     by the bridge's own run; the report balanced. Against a log: every line of it has its disposition, every event its
     line, its run and the payload that the mapping gives; with ``--origin full``, no line is lost but for its form.
     The events are read from the sink that the report names. What it cannot see: an event moved to another sitting of
-    its run, events that changed places and are of different processes or of one commit of a tail, and, where the log's
-    files have changed since the last conversion, where a kept line lay. Memory grows with the number of
-    lines, about 300 bytes each.
+    its run, events that changed places and are of different processes, or of one instant of an output that more than
+    one conversion made, and, where the log's files have changed since the last conversion, where a kept line
+    lay. Memory grows with the number of lines, about 300 bytes each.
 
     Args:
         out: The output directory.
@@ -117,8 +117,7 @@ def verify(
         findings.append(Finding(code, place, message))
 
     position = saved_checkpoint(output)
-    was_tailed = position is not None or _bridge(report).get("sink") is not None
-    held = HeldEvents(find, in_one_call=was_one_call(report) and not was_tailed, was_tailed=was_tailed)
+    held = HeldEvents(find, in_one_call=was_one_call(report) and position is None)
     held.read(store.read(find))
     is_gone = any(finding.code is SINK_GONE for finding in findings)
     kept = read_kept(output.kept, find)

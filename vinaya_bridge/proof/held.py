@@ -76,18 +76,9 @@ class Standing:
     ts: str
     by_source: bool
 
-    def may_precede(self, later: Standing, *, was_tailed: bool) -> bool:
-        """
-        Whether an event after this one can be of an earlier line of its process: it was appended later.
-
-        Args:
-            later: Where that event stands.
-
-            was_tailed: Whether a tail wrote it: lines that it read one after another can share one commit.
-        """
-        if self.by_source and later.by_source:
-            return True
-        return later.ts >= self.ts if was_tailed else later.ts > self.ts
+    def may_precede(self, later: Standing) -> bool:
+        """Whether an event after this one can be of an earlier line of its process: another call appended it."""
+        return (self.by_source and later.by_source) or later.ts >= self.ts
 
 
 @define
@@ -111,13 +102,10 @@ class HeldEvents:
         find: Told of each fault.
 
         in_one_call: Whether one conversion made the whole output: no process's line can then follow a later one.
-
-        was_tailed: Whether a tail wrote to the output.
     """
 
-    def __init__(self, find: Find, *, in_one_call: bool, was_tailed: bool) -> None:
+    def __init__(self, find: Find, *, in_one_call: bool) -> None:
         self._find = find
-        self._was_tailed = was_tailed
         self._in_one_call = in_one_call
         self._runs: dict[str, _Run] = {}
         self.lines: dict[str, HeldLine] = {}
@@ -277,7 +265,7 @@ class HeldEvents:
 
             after: Where that of the earlier line stands, behind it.
         """
-        return self._in_one_call or not before.may_precede(after, was_tailed=self._was_tailed)
+        return self._in_one_call or not before.may_precede(after)
 
     def _note_fills(
         self,

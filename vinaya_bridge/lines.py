@@ -31,6 +31,7 @@ from vinaya_bridge.files import (
     Bucket,
     LogFile,
     Notice,
+    parse_name,
 )
 
 BOM: Final = b"\xef\xbb\xbf"
@@ -258,6 +259,21 @@ def digest_of_file(file: LogFile) -> str:
         finally:
             os.close(descriptor)
     return digest.hexdigest()
+
+
+def record_of(name: str, raw: bytes) -> bytes:
+    """
+    Return what there is to parse of a line.
+
+    Args:
+        name: Of the file that it lies in.
+
+        raw: Its bytes.
+
+    Returns:
+        The line inside, where the file is of the REJECTED bucket; else *raw*.
+    """
+    return unwrap_rejected(raw) if parse_name(name)[1] is Bucket.REJECTED else raw
 
 
 def unwrap_rejected(raw: bytes) -> bytes:

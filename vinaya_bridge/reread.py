@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from vinaya_bridge.files import Bucket, parse_name
 from vinaya_bridge.kept import REPLAYED, KeptRow, kept_bytes, kept_rows
 from vinaya_bridge.ledger import Term
-from vinaya_bridge.lines import PhysicalLine, unwrap_rejected
+from vinaya_bridge.lines import PhysicalLine, record_of
 from vinaya_bridge.log import EventLine, Reader
 from vinaya_bridge.reading import read_pieces
 
@@ -59,7 +58,5 @@ def kept_line(folder: Path, row: KeptRow) -> PhysicalLine:
 
         row: Its row.
     """
-    raw = kept_bytes(folder, row)
-    if parse_name(row.file)[1] is Bucket.REJECTED:
-        raw = unwrap_rejected(raw)
+    raw = record_of(row.file, kept_bytes(folder, row))
     return PhysicalLine(row.line or 0, row.offset, raw, row.why != Term.PENDING, raw)

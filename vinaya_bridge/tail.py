@@ -21,16 +21,16 @@ from vinaya_bridge.follow import Follower, Poll
 from vinaya_bridge.gaps import Gap
 from vinaya_bridge.growing import FollowedLine
 from vinaya_bridge.holes import Arrival, Holes
-from vinaya_bridge.kept import ORIGIN, SETTLED, KeptStore, identity_mark
+from vinaya_bridge.kept import ORIGIN, KeptStore
 from vinaya_bridge.ledger import JsonValue, Term
 from vinaya_bridge.lines import PhysicalLine
 from vinaya_bridge.log import Reader
 from vinaya_bridge.mapping import load_mapping
-from vinaya_bridge.naming import RELAY_RUN, dispatch_run_id
+from vinaya_bridge.naming import RELAY_RUN
 from vinaya_bridge.order import in_order
 from vinaya_bridge.output import OUTPUT_UNWRITABLE, Output
 from vinaya_bridge.places import check_output_not_inside_inputs
-from vinaya_bridge.relay import REFUSED_TYPE, Lost, Refusal, line_digest, note, opening_draft, relay_drafts
+from vinaya_bridge.relay import Lost, opening_draft, relay_drafts
 from vinaya_bridge.report import check_same_mapping, keeps_lines_whole, total_before
 from vinaya_bridge.runs import Held, MainRun, missing_emits
 from vinaya_bridge.scan import Aside, Scanner, ScanOptions
@@ -38,6 +38,7 @@ from vinaya_bridge.settle import settle
 from vinaya_bridge.sinks import TailSink, open_sink, parse_sink
 from vinaya_bridge.stamp import timestamp
 from vinaya_bridge.steady import Now, SteadyClock
+from vinaya_bridge.tail_aside import AsideKeeper
 from vinaya_bridge.tail_poll import Batch, Status, TailPoll, joined
 
 _IDLE_MAIN_RUNS = 256
@@ -143,6 +144,7 @@ class Tail:
                 open_before=index.open_runs(),
                 started_at=self._timestamp(),
             )
+            self._aside = AsideKeeper(self._kept, self._accounts, whole_lines=self._whole_lines)
             self._restore(saved)
             self._follower = Follower(
                 paths,
@@ -262,32 +264,15 @@ class Tail:
             physical = PhysicalLine(line.number or 0, line.offset, line.raw, line.ended, line.record)
             for outcome in self._scanner.scan(physical, 0):
                 if isinstance(outcome, Aside):
-                    self._set_aside(outcome, line, batch)
+                    self._aside.set_aside(outcome, line, batch)
                     continue
                 entry, event, raw, is_whole = outcome
                 header = (event.schema, event.record.meta.vinaya, event.trust)
                 self._accounts.ledger.saw(entry.process, entry.seq, header)
                 arrival = Arrival(entry, raw, line.name, line.number, line.stream, now)
                 if not is_whole:
-                    self._keep(arrival, ORIGIN)
+                    self._aside.keep(arrival, ORIGIN)
                 yield arrival
-
-    def _set_aside(self, aside: Aside, line: FollowedLine, batch: Batch) -> None:
-        self._accounts.count(aside.term)
-        if aside.refusal is not None:
-            note(batch.refusals, aside.refusal)
-            batch.refused.append((line.name, line.number, f"{aside.code or aside.term}: {aside.reason}"))
-        if aside.refusal is not None or (self._whole_lines and aside.term is Term.PENDING):
-            self._kept.add(
-                aside.raw,
-                file=line.name,
-                line=line.number,
-                offset=aside.place.offset,
-                why=aside.term,
-                code=aside.code,
-                path=aside.path,
-                reason=aside.reason,
-            )
 
     def _settled(self, arrivals: Sequence[Arrival], batch: Batch) -> list[Arrival]:
         """Drop repeats of what is durable, of what waits and of each other; keep what conflicts."""
@@ -300,13 +285,13 @@ class Tail:
         settled = settle(arrivals, staying)
         self._accounts.count(Term.DUPLICATE, len(settled.duplicates))
         for arrival in settled.conflicts:
-            self._refuse(arrival, Term.CONFLICT, "duplicate", batch)
+            self._aside.refuse(arrival, Term.CONFLICT, batch)
         fresh: list[Arrival] = []
         for arrival in settled.stay:
             identity = arrival.identity
             held = known.get(identity)
             if self._fills_in and held is not None:
-                self._keep(arrival, ORIGIN)
+                self._aside.keep(arrival, ORIGIN)
             if identity in pending or (held is not None and not missing_emits(arrival.entry, held)):
                 self._accounts.count(Term.DUPLICATE)
             else:
@@ -324,54 +309,17 @@ class Tail:
             for arrival in in_order(arrivals):
                 entry = arrival.entry
                 if entry.act >= Act.UNMAPPED:
-                    self._leave_out(arrival)
+                    self._aside.leave_out(arrival)
                     continue
                 before = known.get(entry.identity)
-                is_late = (
-                    before is None
-                    and bool(self._kept.late)
-                    and identity_mark(entry.identity) in self._kept.late
-                )
+                is_late = before is None and self._aside.was_late(arrival)
                 appends = None if is_late else run.take(entry, before, now=now)
                 if appends is None:
-                    self._refuse(arrival, Term.LATE, "finished", batch)
+                    self._aside.refuse(arrival, Term.LATE, batch)
                     continue
                 if entry.identity in known:
                     self._accounts.count(Term.DUPLICATE)  # half of it was written; the rest is now
                 batch.appends.extend(appends)
-
-    def _leave_out(self, arrival: Arrival) -> None:
-        term = Term.SELF_TEST if arrival.entry.act == Act.SELF_TEST else Term.UNMAPPED
-        self._accounts.count(term)
-        if self._whole_lines:
-            self._keep(arrival, term)
-        if term is Term.UNMAPPED:
-            self._accounts.ledger.unmapped[arrival.entry.name] += 1
-
-    def _refuse(self, arrival: Arrival, term: Term, cause: str, batch: Batch) -> None:
-        """Keep an event line that came too late, or under an identity that is taken; tell it once."""
-        entry = arrival.entry
-        self._accounts.count(term)
-        self._keep(arrival, term)
-        run = dispatch_run_id(entry.main_run, entry.effect, 1) if entry.effect else entry.main_run
-        digest = line_digest(arrival.raw)
-        refusal = Refusal(REFUSED_TYPE, cause, digest, run, source_type=entry.name, seq=entry.seq)
-        note(batch.refusals, refusal)
-        batch.refused.append((arrival.file, arrival.line, f"{term}: {entry.name}"))
-
-    def _keep(self, arrival: Arrival, why: str) -> None:
-        entry = arrival.entry
-        code, reason = SETTLED.get(why, (None, None))
-        self._kept.add(
-            arrival.raw,
-            file=arrival.file,
-            line=arrival.line,
-            offset=entry.place.offset,
-            why=why,
-            code=code,
-            reason=reason,
-            identity=entry.identity if why == Term.LATE else None,
-        )
 
     # ------------------------------------------------------------------------------------ durable
 

@@ -11,4 +11,4 @@ def test_every_story_becomes_byte_for_byte_what_it_must(repository: Path) -> Non
     command = [sys.executable, "-m", "vinaya_bridge", "mapping", "test", str(repository / "fixtures")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    assert done.stdout.splitlines()[-1] == "9 passed, 0 failed"
+    assert sum(line.startswith("ok ") for line in done.stdout.splitlines()) == 9

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import attrs
 import orjson
 from attrs import frozen
 
@@ -28,6 +27,7 @@ from vinaya_bridge.mapping.terms import (
     Source,
     Template,
     Term,
+    without_place,
 )
 
 _FILLS = {"@run.elapsed_ms": 1, "@run.parent": 2}
@@ -328,7 +328,7 @@ class ExpressionWriter:
             return self._alternatives(rest, result, sink)
 
     def _group(self, group: Group, sink: ObjectWriter) -> Value:
-        key = _without_place(group)
+        key = without_place(group)
         known = self.out.remembered(key)
         if isinstance(known, Value):
             return known
@@ -418,20 +418,6 @@ class ObjectWriter:
             else:
                 out.line(f"{name}[{key!r}] = {value.text}")
         return name
-
-
-def _without_place(term: Term) -> str:
-    """A term as text, the same for two that differ only in where they stand."""
-    return repr(_bare(term))
-
-
-def _bare(value: object) -> object:
-    if isinstance(value, tuple):
-        return tuple(_bare(item) for item in value)
-    if attrs.has(type(value)):
-        fields = attrs.asdict(value, recurse=False)  # type: ignore[arg-type]
-        return (type(value).__name__, *(_bare(item) for name, item in fields.items() if name != "at"))
-    return value
 
 
 def _reach(outer: str, step: Step) -> str:

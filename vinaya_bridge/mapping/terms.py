@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import attrs
 from attrs import evolve, frozen
 
 from vinaya_bridge.mapping.findings import KeyPath
@@ -226,3 +227,22 @@ def sources_of(term: Term) -> list[Source]:
             return [source for _, one in term.fields for source in sources_of(one)]
         case Constant() | EngineValue():
             return []
+
+
+def without_place(term: Term) -> str:
+    """
+    Write a term as text, the same for two that differ only in where they stand.
+
+    Args:
+        term: The term.
+    """
+    return repr(_bare(term))
+
+
+def _bare(value: object) -> object:
+    if isinstance(value, tuple):
+        return tuple(_bare(item) for item in value)
+    if attrs.has(type(value)):
+        fields = attrs.asdict(value, recurse=False)  # type: ignore[arg-type]
+        return (type(value).__name__, *(_bare(item) for name, item in fields.items() if name != "at"))
+    return value

@@ -294,7 +294,7 @@ class ExpressionWriter:
         return counted
 
     def _first_of(self, term: FirstOf, sink: ObjectWriter) -> Value:
-        key = tuple(map(_without_place, term.alternatives))
+        key = tuple(map(without_place, term.alternatives))
         known = self.out.remembered(key)
         if isinstance(known, Value):
             return known

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from vinaya_bridge import errors, files, gaps, jobs, output, replay, report, restore, sinks, verify, workers
+from vinaya_bridge import (
+    errors,
+    files,
+    gaps,
+    jobs,
+    output,
+    replay,
+    report,
+    restore,
+    sinks,
+    verify,
+    waking,
+    workers,
+)
 from vinaya_bridge.errors import Code
 from vinaya_bridge.log import codes as line_codes
 from vinaya_bridge.mapping import codes as mapping_codes
@@ -22,6 +35,7 @@ ALL_CODES: tuple[Code, ...] = tuple(
             *replay.CODES,
             *restore.CODES,
             *verify.CODES,
+            *waking.CODES,
             *errors.CODES,
         ),
         key=lambda code: code.id,

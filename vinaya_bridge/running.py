@@ -11,8 +11,13 @@ from vinaya_bridge.tail_poll import TailPoll
 Tell = Callable[[TailPoll], None]
 """Told of each poll."""
 
+Wait = Callable[[float], object]
+"""Waits for some seconds, or less."""
 
-def run(tail: Tail, *, stop: Event, poll_seconds: float, once: bool, tell: Tell) -> None:
+
+def run(
+    tail: Tail, *, stop: Event, poll_seconds: float, once: bool, tell: Tell, wait: Wait | None = None
+) -> None:
     """
     Poll until *stop* is set, or with *once* until all that is there is read and settled.
 
@@ -29,6 +34,8 @@ def run(tail: Tail, *, stop: Event, poll_seconds: float, once: bool, tell: Tell)
 
         tell: Told of each poll.
 
+        wait: Waits between two looks; None waits for *stop* (`vinaya_bridge.waking.Waker` can wake earlier).
+
     Raises:
         SinkError: The output cannot be written; the position has not moved.
     """
@@ -40,4 +47,4 @@ def run(tail: Tail, *, stop: Event, poll_seconds: float, once: bool, tell: Tell)
         if once:
             tell(tail.settle())
             return
-        stop.wait(poll_seconds)
+        (wait or stop.wait)(poll_seconds)

@@ -21,6 +21,7 @@ from vinaya_bridge.running import Tell, run
 from vinaya_bridge.standing import Standing, standing
 from vinaya_bridge.tail import Tail
 from vinaya_bridge.tail_poll import TailPoll
+from vinaya_bridge.waking import Waker
 
 _CLEARED_LINE = "\r\033[K"
 
@@ -57,6 +58,7 @@ _CLEARED_LINE = "\r\033[K"
     callback=seconds,
     help="How long a hole is waited for, and how long a run must be quiet before it is closed.",
 )
+@click.option("--watch", is_flag=True, help="Wake early when a file changes; needs vinaya-bridge[watch].")
 @click.option("--once", is_flag=True, help="Read to the end, settle without waiting, and stop.")
 @click.option(
     "--from",
@@ -96,6 +98,7 @@ def tail(
     status_of: Path | None,
     *,
     once: bool,
+    watch: bool,
     include_selftest: bool,
     quiet: bool,
     as_json: bool,
@@ -135,7 +138,8 @@ def tail(
         if is_told and not once:
             click.echo(f"following {_described(inputs)}; Ctrl-C to stop", err=True)
         tell = _teller(following, quiet=quiet, as_json=as_json, to_stderr=sink == "-")
-        run(following, stop=stop, poll_seconds=poll_ms / 1000, once=once, tell=tell)
+        wait = Waker(inputs, stop).wait if watch else None
+        run(following, stop=stop, poll_seconds=poll_ms / 1000, once=once, tell=tell, wait=wait)
     if is_told:
         _say_end(out, inputs, sink)
 

@@ -12,8 +12,8 @@ from vinaya_bridge.errors import Code, ConfigurationError
 NO_WATCHER = Code(
     "VB408",
     "the watcher is not installed",
-    "A watcher only wakes a tail before its next look; it needs a package that is not always there. Install it with pip "
-    "install 'vinaya-bridge[watch]', or leave --watch out: polling finds everything, after --poll-ms at the latest.",
+    "A watcher only wakes a tail before its next look; it needs a package that is not always there. Install it with "
+    "pip install 'vinaya-bridge[watch]', or leave --watch out: polling finds all, after --poll-ms at the latest.",
 )
 CODES = (NO_WATCHER,)
 

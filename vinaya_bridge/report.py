@@ -13,6 +13,7 @@ from vinaya_bridge.ledger import JsonValue, Ledger, Term
 from vinaya_bridge.mapping import CompiledMapping
 
 REPORT_VERSION = 1
+_ALWAYS_KEPT = (Term.REFUSED, Term.CONFLICT, Term.LATE, Term.UNKNOWN_VERSION)
 
 OTHER_MAPPING = Code(
     "VB410",
@@ -169,8 +170,8 @@ def total_before(
     Return the terms of all calls that were made on an output before this one.
 
     A call that was killed left no report, and an output can have been put back to an older copy. So the converted
-    lines are those that the output holds, and there are no fewer kept lines than it keeps; the lines read follow. A
-    line that waited when a tail stopped is not done with: it counts when it is.
+    lines are those that the output holds, and there are no fewer kept lines than it keeps, none where it keeps none;
+    the lines read follow. A line that waited when a tail stopped is not done with: it counts when it is.
 
     Args:
         report: The output's last report.
@@ -188,7 +189,9 @@ def total_before(
         total = dict(saved)
     for term in Term:
         before = total.get(term, 0)
-        now = held.get(term, 0) if term is Term.CONVERTED else max(before, held.get(term, 0))
+        there = held.get(term, 0)
+        is_held = term is Term.CONVERTED or (not there and term in _ALWAYS_KEPT)
+        now = there if is_held else max(before, there)
         total[term] = now
         total["read"] = total.get("read", 0) + now - before
     return total

@@ -35,6 +35,7 @@ from vinaya_bridge.convert import convert
 from vinaya_bridge.errors import ConfigurationError, SinkError
 from vinaya_bridge.gaps import BAD_STATE
 from vinaya_bridge.standing import standing
+from vinaya_bridge.verify import verify
 
 JOURNAL = "sink/runs.journal"
 CACHE = "identities.sqlite"
@@ -192,6 +193,18 @@ def test_kept_lines_that_are_lost_are_kept_again(desk: Desk) -> None:
     finish_and_check(desk)
     assert (desk.out / "kept" / "refused.ndjson").read_bytes() == b"{}\n"
     assert told(desk.out) == [("capture.refused", "malformed")]
+
+
+def test_kept_lines_that_are_lost_with_their_log_are_not_counted(desk: Desk) -> None:
+    desk.append(b'{"meta":{"schema":9}}\n')
+    desk.append([started()])
+    desk.once()
+    shutil.rmtree(desk.out / "kept")
+    (desk.log / LIVE).unlink()
+    desk.append([beat(1)], "acme-lantern/8.ndjson")
+    desk.once()
+    assert report_of(desk.out)["total"]["unknown_version"] == 0
+    assert {finding.code.id for finding in verify(desk.out).findings} == {"VB413"}
 
 
 def test_an_output_that_is_removed_is_made_again(desk: Desk) -> None:

@@ -144,13 +144,13 @@ class Steps:
 
     def _place(self) -> None:
         stamp = Stamp(source=False)
-        Placer(_Composing(), stamp).place(Partition((), self._entries), Decided())
+        Placer(_Composing(), stamp, self._out).place(Partition((), self._entries), Decided())
 
     def _write(self) -> None:
         stamp = Stamp(source=False)
         out = self._out / f"{next(self._numbers)}"
         with RunDirectory(out, clock=stamp, durability="batch") as sink:
-            Placer(sink, stamp).place(Partition((), self._entries), Decided())
+            Placer(sink, stamp, self._out).place(Partition((), self._entries), Decided())
 
     def _gather(self) -> None:
         spill = Spill(self._out / "entries", partitions=_PARTITIONS, budget_bytes=1 << 40)

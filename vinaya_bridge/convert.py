@@ -222,6 +222,7 @@ class Conversion:
         self._placer = Placer(
             self._sink,
             self._stamp,
+            self._work,
             index=self._index,
             whole_lines=self._whole_lines,
             fills_in=self._whole_lines and not keeps_lines_whole(output.read_report()),

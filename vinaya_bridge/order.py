@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
-_BEFORE_ALL = -(2**63)
+BEFORE_ALL = -(2**63)
+"""The time of a process of which none could be read yet."""
+
 _PLACE_IN_PROCESS = attrgetter("process", "seq", "identity")
 
 
@@ -46,11 +48,11 @@ def in_order(lines: Iterable[T]) -> list[T]:
     """
     lines = sorted(lines, key=_PLACE_IN_PROCESS)
     process: str | None = None
-    seen = _BEFORE_ALL
+    seen = BEFORE_ALL
     times: list[int] = []
     for line in lines:
         if line.process != process:
-            process, seen = line.process, _BEFORE_ALL
+            process, seen = line.process, BEFORE_ALL
         instant = line.instant_us
         if instant is not None and instant > seen:
             seen = instant

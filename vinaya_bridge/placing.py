@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import islice
 from operator import attrgetter
+from pathlib import Path
 
 from attrs import Factory, define, frozen
 
 from ethogram import CanonicalDraft
 from ethogram.sink import BulkSink
-from vinaya_bridge.entry import Act, Entry, Place
+from vinaya_bridge.entry import Act, Entry, EntryKey, Place
 from vinaya_bridge.index import OutputIndex
 from vinaya_bridge.kept import ORIGIN, identity_mark
+from vinaya_bridge.large import LARGE_BYTES, LargePartition
 from vinaya_bridge.ledger import Term
 from vinaya_bridge.naming import dispatch_run_id
 from vinaya_bridge.order import in_order, precedence
 from vinaya_bridge.runs import Append, Known, MainRun, missing_emits
-from vinaya_bridge.settle import fingerprints, settle
+from vinaya_bridge.settle import Identified, fingerprints, settle
 from vinaya_bridge.spill import Partition
 from vinaya_bridge.stamp import Stamp
 
 _HELD_BYTES = 4 << 20
+_LARGE_LINES = 1000
 
 _type_of = attrgetter("type")
 
@@ -107,6 +111,8 @@ class Placer:
 
         stamp: Gives their ``ts``.
 
+        scratch: A folder for what does not fit in memory.
+
         index: What the output held before this call; None for an output that held nothing.
 
         whole_lines: Whether what gives no events is kept too.
@@ -120,6 +126,7 @@ class Placer:
         self,
         sink: BulkSink,
         stamp: Stamp,
+        scratch: Path,
         *,
         index: OutputIndex | None = None,
         whole_lines: bool = False,
@@ -128,6 +135,7 @@ class Placer:
     ) -> None:
         self._sink = sink
         self._stamp = stamp
+        self._scratch = scratch
         self._index = index
         self._whole_lines = whole_lines
         self._fills_in = fills_in
@@ -146,6 +154,9 @@ class Placer:
             What became of its lines.
         """
         placed = Placed()
+        if partition.spilled_bytes > LARGE_BYTES:
+            self._place_large(partition, decided, placed)
+            return placed
         groups: dict[str, list[Entry]] = {}
         for entry in partition.entries():
             group = groups.get(entry.main_run)
@@ -159,27 +170,42 @@ class Placer:
     def _place_main_run(
         self, main_run: str, entries: Sequence[Entry], decided: Decided, placed: Placed
     ) -> None:
-        known: Mapping[str, Known] = {}
-        past = None
-        if self._index is not None:
-            known = self._index.known(entry.identity for entry in entries)
-            past = self._index.facts(main_run)
-        staying: dict[str, str] = {}
-        if decided.digests:
-            staying = {
-                entry.identity: decided.digests[entry.identity]
-                for entry in entries
-                if entry.identity in decided.digests
-            }
-        staying.update((identity, line.digest) for identity, line in known.items())
-        settled = settle(entries, staying)
+        known = self._known(entries)
+        settled = settle(entries, _staying(entries, decided, known))
         placed.terms[Term.DUPLICATE] += len(settled.duplicates)
         if settled.conflicts:
             places = {entry.identity: entry.place for entry in settled.stay}
             for entry in settled.conflicts:
                 stays = places.get(entry.identity) or decided.places.get(entry.identity)
                 self._conflict(entry, None if entry.identity in known else stays, placed)
-        self._place_lines(MainRun(main_run, past), in_order(settled.stay), known, placed)
+        run = self._main_run(main_run)
+        self._place_lines(run, in_order(settled.stay), known, placed)
+        self._append(run.finish(), placed)
+
+    def _place_large(self, partition: Partition, decided: Decided, placed: Placed) -> None:
+        """The same for what does not fit in memory."""
+
+        def staying_of(keys: Sequence[EntryKey]) -> dict[str, str]:
+            return _staying(keys, decided, self._known(keys))
+
+        with LargePartition(partition, self._scratch, staying_of) as large:
+            for main_run in large.main_runs():
+                placed.terms[Term.DUPLICATE] += large.duplicates(main_run)
+                for entry, winner in large.conflicts(main_run):
+                    stays = decided.places.get(entry.identity) if winner is None else winner.place
+                    self._conflict(entry, None if self._known([entry]) else stays, placed)
+                run = self._main_run(main_run)
+                lines = large.in_order(main_run)
+                while some := list(islice(lines, _LARGE_LINES)):
+                    self._place_lines(run, some, self._known(some), placed)
+                self._append(run.finish(), placed)
+
+    def _main_run(self, main_run: str) -> MainRun:
+        return MainRun(main_run, None if self._index is None else self._index.facts(main_run))
+
+    def _known(self, lines: Iterable[Identified]) -> Mapping[str, Known]:
+        """What the output held of these lines before this call."""
+        return {} if self._index is None else self._index.known(line.identity for line in lines)
 
     def _place_lines(
         self, run: MainRun, entries: Iterable[Entry], known: Mapping[str, Known], placed: Placed
@@ -213,7 +239,6 @@ class Placer:
                 self._append(appends, placed)
                 appends, held_bytes = [], 0
         placed.terms[Term.CONVERTED] += converted
-        appends += run.finish()
         self._append(appends, placed)
 
     def _append(self, appends: Iterable[Append], placed: Placed) -> None:
@@ -264,6 +289,19 @@ def decide(partitions: Iterable[Partition], suspects: frozenset[int]) -> Decided
         {identity: entry.digest for identity, entry in least.items()},
         {identity: entry.place for identity, entry in least.items()},
     )
+
+
+def _staying(lines: Iterable[Identified], decided: Decided, known: Mapping[str, Known]) -> dict[str, str]:
+    """The digest of what is known to stay under the identity of each line; lines of which nothing is are left out."""
+    staying: dict[str, str] = {}
+    if decided.digests:
+        staying = {
+            line.identity: decided.digests[line.identity]
+            for line in lines
+            if line.identity in decided.digests
+        }
+    staying.update((identity, line.digest) for identity, line in known.items())
+    return staying
 
 
 def _left_out(entry: Entry, why: str, cause: str | None = None, stays: Place | None = None) -> LeftOut:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import msgspec
 from attrs import Factory, frozen
 
+from vinaya_bridge.content import read_at
 from vinaya_bridge.entry import Entry
 from vinaya_bridge.output import writing
 
-_BLOCK_LINES = 128
+BLOCK_LINES = 128
+"""How many entries are encoded together; only the last block of a segment has fewer."""
+
 _LENGTH = 4
 
 _LEAST_PARTITIONS = 16
@@ -105,23 +109,60 @@ class Partition:
         """Return all entries, in the order in which they were added."""
         found: list[Entry] = []
         decode = msgspec.msgpack.Decoder(list[Entry]).decode
-        for block in self.blocks():
-            found += decode(block)
+        for _, _, data in self._read_segments():
+            for start, end in _blocks(data):
+                found += decode(data[start:end])
         found += self.held
         return found
 
-    def blocks(self) -> Iterator[bytes]:
-        """Yield the spilled entries as they were encoded, some at a time, in order."""
+    def places(self) -> Iterator[Block]:
+        """Yield where the blocks of the spilled entries lie, in order."""
+        for path, segment, data in self._read_segments():
+            for start, end in _blocks(data):
+                yield Block(path, segment.offset + start, end - start)
+
+    def _read_segments(self) -> Iterator[tuple[Path, Segment, bytes]]:
         for path, segments in self.pieces:
             with path.open("rb", buffering=0) as stream:
                 for segment in segments:
-                    stream.seek(segment.offset)
-                    data = stream.read(segment.length)
-                    at = 0
-                    while at < len(data):
-                        end = at + _LENGTH + int.from_bytes(data[at : at + _LENGTH], "big")
-                        yield data[at + _LENGTH : end]
-                        at = end
+                    yield path, segment, _read(stream, segment.offset, segment.length)
+
+
+class Block(NamedTuple):
+    """
+    Entries that were encoded together.
+
+    Args:
+        path: The file.
+
+        offset: Where they start in it, in bytes.
+
+        length: How many bytes they take.
+    """
+
+    path: Path
+    offset: int
+    length: int
+
+    def read(self) -> bytes:
+        """Return the encoded entries."""
+        with self.path.open("rb", buffering=0) as stream:
+            return _read(stream, self.offset, self.length)
+
+
+def _read(stream: FileIO, offset: int, length: int) -> bytes:
+    data = read_at(stream.fileno(), offset, length)
+    assert len(data) == length  # noqa: S101 - the file is ours alone
+    return data
+
+
+def _blocks(data: bytes) -> Iterator[tuple[int, int]]:
+    """Where each block of a segment starts and ends."""
+    end = 0
+    while end < len(data):
+        start = end + _LENGTH
+        end = start + int.from_bytes(data[end:start], "big")
+        yield start, end
 
 
 class Spill:
@@ -198,8 +239,8 @@ class Spill:
 
     def _write(self, stream: BinaryIO, entries: list[Entry]) -> Segment:
         start = stream.tell()
-        for first in range(0, len(entries), _BLOCK_LINES):
-            block = self._encoder.encode(entries[first : first + _BLOCK_LINES])
+        for first in range(0, len(entries), BLOCK_LINES):
+            block = self._encoder.encode(entries[first : first + BLOCK_LINES])
             stream.write(len(block).to_bytes(_LENGTH, "big"))
             stream.write(block)
         return Segment(start, stream.tell() - start)

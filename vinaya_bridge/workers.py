@@ -237,7 +237,9 @@ def place(task: PlaceTask) -> PlacedRuns:
         stamp = Stamp(source=task.source_stamp)
         stamp.now = task.now
         with RunDirectory(folder, clock=stamp, durability="batch") as sink:
-            placed = Placer(sink, stamp, whole_lines=task.whole_lines).place(task.partition, task.decided)
+            placed = Placer(sink, stamp, task.workplace.folder, whole_lines=task.whole_lines).place(
+                task.partition, task.decided
+            )
             if task.workplace.is_elsewhere:
                 sink.sync()
         return PlacedRuns(placed, folder)

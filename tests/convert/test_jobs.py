@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from tests.support.corpus import corpus_lines, write_corpus
+from tests.convert.outputs import content
+from tests.support.corpus import write_corpus
 from vinaya_bridge import collecting, convert, jobs, workers
 from vinaya_bridge.convert import ConvertOptions
 from vinaya_bridge.errors import ConfigurationError, SinkError
@@ -30,46 +31,6 @@ from vinaya_bridge.verify import verify
 
 NOW = "2031-02-03T04:05:06.789Z"
 ALONE = ConvertOptions(clock=lambda: NOW, jobs=1)
-
-
-def content(out: Path) -> dict[str, bytes]:
-    """Every file of an output with its bytes, save the lock, which names a process."""
-    return {
-        str(path.relative_to(out)): path.read_bytes()
-        for path in sorted(out.rglob("*"))
-        if path.is_file() and path.name != "lock"
-    }
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """A log with all that can be wrong with one, in files of different sizes."""
-    random = Random(8)
-    files: list[list[bytes]] = [[], [], []]
-    for line in corpus_lines(2_000, random=random):
-        lines = files[random.randrange(3)]
-        chance = random.random()
-        if chance < 0.02:
-            lines.append(line[: len(line) // 2] + b"\n")
-        elif chance < 0.04:
-            lines += [line, line]
-        elif chance < 0.06:
-            lines += [line, line.replace(b'"acme/lantern"', b'"acme/lamp"')]
-        elif chance < 0.07:
-            lines += [line, line.replace(b'"lineage":{"run":"loop', b'"lineage":{"run":"other')]
-        elif chance < 0.08:
-            lines += [b"\n", line[: len(line) // 2] + line]
-        else:
-            lines.append(line)
-    folder = tmp_path / "in"
-    folder.mkdir()
-    for number, lines in enumerate(files):
-        (folder / f"{number}.ndjson").write_bytes(b"".join(lines))
-    with (folder / "0.ndjson").open("ab") as stream:
-        stream.write(b'{"meta":{"sch')
-    for number in range(20):
-        (folder / f"small-{number}.ndjson").write_bytes(files[0][number])
-    return folder
 
 
 @pytest.fixture

@@ -105,3 +105,10 @@ def test_every_path_of_a_shipped_table_has_a_place_where_its_key_stands(name: st
             assert lines[line - 1][column - 1 :].lstrip("\"'").startswith(path[-1])
             seen += 1
     assert seen > 500
+
+
+@pytest.mark.parametrize(
+    "text", ["a = [}", "a = [#", "a = [1}", "a = {b = ]}", "a = [[}]", 'a = "\\uZZZZ"', 'a = "\\UFFFFFFFF"']
+)
+def test_a_value_that_is_none_ends_the_search_for_places(text: str) -> None:
+    assert ("a",) in find_positions(text).keys

@@ -67,8 +67,8 @@ def find_positions(text: str) -> Positions:
     scanner = _Scanner(text)
     try:
         scanner.document()
-    except IndexError:
-        # The text ended inside something: what was found so far is still right.
+    except (IndexError, ValueError, OverflowError):
+        # The text ended inside something, or is no TOML here: what was found so far is still right.
         return scanner.found
     return scanner.found
 
@@ -185,8 +185,11 @@ class _Scanner:
         elif char == "{":
             self._inline_table(path)
         else:
+            start = self.at
             while self.at < len(self.text) and self.text[self.at] not in ",]}#\r\n":
                 self.at += 1
+            if self.at == start:  # no value stands here: nothing behind it has a sure place
+                raise IndexError
 
     def _list(self, path: KeyPath) -> None:
         self.at += 1

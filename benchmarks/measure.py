@@ -63,7 +63,7 @@ class Row:
 
         target: The most it may be, in c, or None.
 
-        lines_per_second: At the median.
+        lines_per_second: At the median; None for a difference.
 
         megabytes_per_second: Likewise.
 
@@ -74,8 +74,8 @@ class Row:
     ratio: float
     spread: float
     target: float | None
-    lines_per_second: float
-    megabytes_per_second: float
+    lines_per_second: float | None
+    megabytes_per_second: float | None
     peak_mb: float | None
 
 
@@ -135,18 +135,22 @@ def measure(
             cost = took[case.name] - (took[case.less] if case.less is not None else 0)
             ratios[case.name].append(cost / unit)
             seconds[case.name].append(cost)
-    return [
-        Row(
-            case.name,
-            median(ratios[case.name]),
-            _spread(ratios[case.name]),
-            case.target,
-            lines / median(seconds[case.name]),
-            size_bytes / 1e6 / median(seconds[case.name]),
-            max(peaks[case.name], default=None),
+    rows = []
+    for case in cases:
+        typical = median(seconds[case.name])
+        per_second = 1 / typical if typical > 0 and case.less is None else None
+        rows.append(
+            Row(
+                case.name,
+                median(ratios[case.name]),
+                _spread(ratios[case.name]),
+                case.target,
+                None if per_second is None else lines * per_second,
+                None if per_second is None else size_bytes / 1e6 * per_second,
+                max(peaks[case.name], default=None),
+            )
         )
-        for case in cases
-    ]
+    return rows
 
 
 def missed(row: Row) -> bool:
@@ -171,13 +175,16 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def _text(row: Row) -> str:
-    target = "" if row.target is None else f"{row.target:.2f}"
-    peak = "" if row.peak_mb is None else f"{row.peak_mb:.0f}"
     verdict = "  missed" if missed(row) else ""
     return (
-        f"{row.name:44}{row.ratio:7.2f}{row.spread:6.2f}{target:>8}{row.lines_per_second:11,.0f}"
-        f"{row.megabytes_per_second:7.0f}{peak:>9}{verdict}"
+        f"{row.name:44}{row.ratio:7.2f}{row.spread:6.2f}{_number(row.target, '.2f'):>8}"
+        f"{_number(row.lines_per_second, ',.0f'):>11}{_number(row.megabytes_per_second, '.0f'):>7}"
+        f"{_number(row.peak_mb, '.0f'):>9}{verdict}"
     )
+
+
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
 
 
 def _spread(values: Sequence[float]) -> float:

@@ -25,7 +25,7 @@ BAD_EXECUTOR = Code(
 )
 CODES = (BAD_EXECUTOR,)
 
-WORTH_IT_BYTES = 8 << 20
+WORTH_IT_BYTES = 24 << 20
 """The size of input from which on several processes are quicker than one."""
 
 _LOOK_SECONDS = 0.2

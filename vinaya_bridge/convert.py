@@ -18,7 +18,7 @@ from vinaya_bridge.entry import Place
 from vinaya_bridge.errors import InputError
 from vinaya_bridge.files import Discovery, Notice, discover
 from vinaya_bridge.index import OutputIndex
-from vinaya_bridge.jobs import WORTH_IT_BYTES, cores, in_order, processes
+from vinaya_bridge.jobs import WORTH_IT_BYTES, default_jobs, in_order, processes
 from vinaya_bridge.kept import ORIGIN, SETTLED, KeptStore
 from vinaya_bridge.ledger import JsonValue, Term
 from vinaya_bridge.leftovers import Again, read_again
@@ -233,7 +233,7 @@ class Conversion:
 
     def scan(self) -> None:
         """Read every line once: keep what gives no events, collect the rest by main run."""
-        jobs = self._options.jobs or cores()
+        jobs = self._options.jobs or default_jobs()
         if self._executor is None and jobs > 1 and self._collector.total_bytes >= WORTH_IT_BYTES:
             self._executor = self._pool = processes(jobs, lock=self._lock)
         if self._executor is None:

@@ -37,9 +37,19 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-def cores() -> int:
-    """Return how many processors this process may use."""
+def default_jobs() -> int:
+    """
+    Return how many processes to use where nobody has said it: as many as there are processors.
+
+    One alone where a fork would not be safe, or not allowed: beside other threads, and in a daemon of multiprocessing.
+    """
+    if not _can_fork() or multiprocessing.current_process().daemon:
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _can_fork() -> bool:
+    return threading.active_count() == 1 and "fork" in multiprocessing.get_all_start_methods()
 
 
 def processes(jobs: int, *, lock: int) -> ProcessPoolExecutor:
@@ -52,13 +62,12 @@ def processes(jobs: int, *, lock: int) -> ProcessPoolExecutor:
         lock: A descriptor that they must not keep open.
     """
     # Forking is quickest, and unsafe only where other threads hold locks.
-    is_alone = threading.active_count() == 1 and "fork" in multiprocessing.get_all_start_methods()
-    method = "fork" if is_alone else "spawn"
+    method, inherited = ("fork", lock) if _can_fork() else ("spawn", None)
     return ProcessPoolExecutor(
         jobs,
         multiprocessing.get_context(method),
         initializer=_begin,
-        initargs=(os.getpid(), lock if is_alone else None),
+        initargs=(os.getpid(), inherited),
     )
 
 

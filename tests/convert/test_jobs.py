@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -141,6 +142,33 @@ def test_a_worker_that_is_killed_is_an_error_with_a_remedy_and_the_same_call_goe
     one, two = content(tmp_path / "one"), content(tmp_path / "two")
     assert one.pop("report.json") != two.pop("report.json")  # two calls have read the log
     assert one == two
+
+
+def test_beside_other_threads_nothing_is_forked_unasked() -> None:
+    alone = jobs.default_jobs()
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        assert jobs.default_jobs() == 1
+    finally:
+        stop.set()
+        thread.join()
+    assert jobs.default_jobs() == alone >= 1
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_beside_other_threads_processes_are_started_anew_and_give_the_same(log: Path, tmp_path: Path) -> None:
+    convert.convert([log], tmp_path / "one", ALONE)
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        convert.convert([log], tmp_path / "two", evolve(ALONE, jobs=2))
+    finally:
+        stop.set()
+        thread.join()
+    assert content(tmp_path / "one") == content(tmp_path / "two")
 
 
 def test_a_file_cut_anywhere_has_the_lines_of_the_whole(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """
 A model of writers, of what happens to their files, and of what happens to the output, against a tail on real files.
 
-``SOAK=1`` runs it for longer. Before it was trusted, bugs were seeded by hand, each run with up to three seeds. It caught:
-a file known by its size alone; waiting lines and held ends that are not in the position; dedupe by position and not by
-identity; no wait for a hole; a position that is always trusted; an index that is not brought up to date; going on after a
-commit that failed; unfinished lines emitted. It missed a run that is finished at once and kept lines that are not
-compared with the position: `test_tail.py` and `test_tail_recovery.py` hold these.
+``SOAK=1`` runs it for longer. Before it was trusted, bugs were seeded by hand, each run with up to three seeds.
+
+It caught: a file known by its size alone; waiting lines and held ends that are not in the position; dedupe by position
+and not by identity; no wait for a hole; a position that is always trusted; an index that is not brought up to date;
+going on after a commit that failed; unfinished lines emitted. It missed a run that is finished at once, and kept lines
+that are not compared with the position: `test_tail.py` and `test_tail_recovery.py` hold these.
 """
 
 from __future__ import annotations

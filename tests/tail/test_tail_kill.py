@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import orjson
 import pytest
@@ -26,13 +27,12 @@ from tests.tail.tailing import (
     Desk,
     beat,
     converted,
-    facts,
-    process_order,
     report_of,
     started,
     stored,
 )
-from tests.tail.test_tail_sinks import events_in, facts_of
+from tests.tail.test_tail_sinks import events_in
+from vinaya_bridge.kept import kept_rows
 from vinaya_bridge.verify import verify
 
 SOAK = bool(os.environ.get("SOAK"))
@@ -153,16 +153,23 @@ def test_a_tail_that_is_killed_again_and_again_loses_and_repeats_nothing(desk: D
     )
     assert (done.returncode, done.stderr.count("gap ")) == (0, 0), done.stderr[-2000:]
     out = converted(desk, writers.copies)
-    if kind == "runs":
-        assert facts(desk.out) == facts(out)
-        assert process_order(desk.out, writers.copies) == process_order(out, writers.copies)
-        verification = verify(desk.out, [writers.copies])
-        assert verification.proven, verification.findings[:5]
-    else:
-        assert facts_of(events_in(desk, kind)) == facts_of([each.event for each in stored(out)])
+    # Which sitting a line falls in, and what is late, depends on when it was read: every line is there all the same.
+    events = [each.event for each in stored(desk.out)] if kind == "runs" else events_in(desk, kind)
+    late = {row.identity for row in kept_rows(desk.out / "kept") if row.why == "late"}
+    identities = identities_of(events)
+    assert not late & identities
+    assert identities | late == identities_of([each.event for each in stored(out)])
+    verification = verify(desk.out, [writers.copies])
+    assert verification.proven, verification.findings[:5]
     total, expected = report_of(desk.out)["total"], report_of(out)["total"]
-    assert total["converted"] == expected["converted"]
+    assert total["converted"] + len(late) == expected["converted"]
     assert writers.rotations > KILLS[kind] // 2
+
+
+def identities_of(events: list[Any]) -> set[str | None]:
+    """The lines of which there is an event."""
+    blocks = (event["payload"].get("vinaya", {}) for event in events)
+    return {block["eventId"] for block in blocks if "part" in block}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -1,12 +1,13 @@
 """
 A model of writers, of what happens to their files, and of what happens to the output, against a tail on real files.
 
-``SOAK=1`` runs it for longer. Before it was trusted, bugs were seeded by hand, each run with up to three seeds.
+``SOAK=1`` runs it for longer.
 
-It caught: a file known by its size alone; waiting lines and held ends that are not in the position; dedupe by position
-and not by identity; no wait for a hole; a position that is always trusted; an index that is not brought up to date;
-going on after a commit that failed; unfinished lines emitted. It missed a run that is finished at once, and kept lines
-that are not compared with the position: `test_tail.py` and `test_tail_recovery.py` hold these.
+Before it was trusted it had to find faults that were put in by hand, one at a time, each within 300 examples: a file
+that is trusted by its size alone; lines that wait, and ends that are held, left out of the position; processes seen left
+out of it; no dedupe by identity; no wait for a hole; a position that is believed although the runs are others; one that
+is believed although kept lines are gone; an index that is not emptied of a run that was put back; a commit that loses
+its last event; a run that is closed at once; a record that is emitted before its newline is there.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ from tests.tail.tailing import (
     text_of,
 )
 from vinaya_bridge.errors import SinkError
-from vinaya_bridge.kept import kept_rows
+from vinaya_bridge.kept import kept_file_name, kept_rows
 from vinaya_bridge.naming import RELAY_RUN
 from vinaya_bridge.stamp import timestamp
 from vinaya_bridge.tail import Tail
-from vinaya_bridge.verify import verify
+from vinaya_bridge.verify import Finding, verify
 
 SOAK = bool(os.environ.get("SOAK"))
 STREAMS = ("acme-lantern/7", "acme-lantern/none", "acme-beacon/9")
@@ -63,6 +64,9 @@ WRITTEN = (
     "half",
     "half, all but its end",
 )
+NO_LINES = (b"{}", b'{"meta":{"schema":9}}', b"\xff")
+"""What is kept: refused twice, and of an unknown version."""
+
 HAPPENINGS = (
     "rotate",
     "rotate twice",
@@ -75,7 +79,8 @@ HAPPENINGS = (
 )
 
 streams = st.sampled_from(STREAMS)
-runs = st.integers(0, 2)
+runs = st.integers(0, 1)
+STEPS = st.lists(st.tuples(st.sampled_from(WRITTEN), st.booleans()), min_size=1, max_size=6)
 
 
 @define
@@ -122,12 +127,13 @@ class Tailing(RuleBasedStateMachine):
         self.tail: Tail | None = None
         self.clock = 0
         self.processes = 0
-        self.runs = [_Run(f"run-{number}") for number in range(3)]
+        self.runs = [_Run(f"run-{number}") for number in range(2)]
         self.halves: dict[str, tuple[Line, bytes]] = {}
         self.written: dict[str, Line] = {}
         self.nearly_written: dict[str, Line] = {}  # whole but for the newline, which any writer may add
         self.contested: set[str] = set()
         self.required: set[str] = set()
+        self.required_kept: set[bytes] = set()
         self.disordered: set[str] = set()
         self.may_be_late: set[str] = set()
         self.saved: dict[str, Path] = {}
@@ -211,8 +217,15 @@ class Tailing(RuleBasedStateMachine):
             self.write(stream, line)
         run.held_back.clear()
 
-    @rule(what=st.sampled_from(WRITTEN), number=runs, stream=streams, other=streams, then_poll=st.booleans())
-    def write_something(self, what: str, number: int, stream: str, other: str, then_poll: bool) -> None:
+    @rule(number=runs, stream=streams, other=streams, steps=STEPS)
+    def write_some(self, number: int, stream: str, other: str, steps: list[tuple[str, bool]]) -> None:
+        """Lines of one run, some with a poll behind them."""
+        for what, then_poll in steps:
+            self.write_one(what, number, stream, other)
+            if then_poll:
+                self.poll()
+
+    def write_one(self, what: str, number: int, stream: str, other: str) -> None:
         if what == "beat":
             self.beat(number, stream, 2)
         elif what == "held back":
@@ -225,8 +238,6 @@ class Tailing(RuleBasedStateMachine):
             self.end(number, stream, cancelled=what == "end, cancelled")
         else:
             self.half_a_line(number, stream, only_its_end=what == "half, all but its end")
-        if then_poll:
-            self.poll()
 
     def beat(self, number: int, stream: str, count: int) -> None:
         run = self.runs[number]
@@ -300,7 +311,7 @@ class Tailing(RuleBasedStateMachine):
         self.finish_half(stream)
         self.put(stream, dump(line) + b"\n")
 
-    @rule(stream=streams, content=st.sampled_from([b"{}\n", b"\n", b'{"meta":{"schema":9}}\n', b"\xff\n"]))
+    @rule(stream=streams, content=st.sampled_from([b"\n", *(raw + b"\n" for raw in NO_LINES)]))
     def no_line(self, stream: str, content: bytes) -> None:
         self.finish_half(stream)
         self.put(stream, content)
@@ -362,23 +373,31 @@ class Tailing(RuleBasedStateMachine):
                 self.tail.close()
             self.tail = None
 
-    def readable(self) -> set[str]:
-        """The lines that stand whole in a file."""
-        ends = [
-            text.rpartition(b'{"meta"')[2]
-            for path in self.desk.log.rglob("*.ndjson")
-            for text in path.read_bytes().split(b"\n")[:-1]
-        ]
-        there = set(ends)
-        return {
+    def readable(self) -> tuple[set[str], set[bytes]]:
+        """The lines that stand whole in a file, and what stands there and is no line."""
+        texts = {
+            text for path in self.desk.log.rglob("*.ndjson") for text in path.read_bytes().split(b"\n")[:-1]
+        }
+        ends = {text.rpartition(b'{"meta"')[2] for text in texts}
+        lines = {
             identity
             for identity, line in self.written.items()
-            if dump(line).rpartition(b'{"meta"')[2] in there
+            if dump(line).rpartition(b'{"meta"')[2] in ends
         }
+        return lines, texts.intersection(NO_LINES)
+
+    def kept(self) -> dict[str, set[bytes]]:
+        """The kept lines by the reason."""
+        found: dict[str, set[bytes]] = {}
+        for row in kept_rows(self.desk.out / "kept"):
+            with (self.desk.out / "kept" / kept_file_name(row.why)).open("rb") as file:
+                file.seek(row.kept_offset)
+                found.setdefault(row.why, set()).add(file.read(row.length))
+        return found
 
     @rule()
     def poll(self) -> None:
-        readable = self.readable()
+        lines, no_lines = self.readable()
         tail = self.opened()
         has_gap = False
         more = True
@@ -388,7 +407,8 @@ class Tailing(RuleBasedStateMachine):
             more = poll.more
         # Of a process that was never seen, no line waits for another.
         self.disordered |= self.unfinished() - {process_of(self.written[each]) for each in self.required}
-        self.required |= readable
+        self.required |= lines
+        self.required_kept |= no_lines
         if has_gap:  # then a hole is not waited for
             self.forget_order()
 
@@ -422,19 +442,16 @@ class Tailing(RuleBasedStateMachine):
     @rule(limit_bytes=st.sampled_from([0, 500, 4_000, 40_000]))
     def fill_the_disk(self, limit_bytes: int) -> None:
         tail = self.opened()
-        readable = self.readable()
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, hard))
         try:
             self.desk.poll(tail, after=0.01)
         except SinkError:
-            readable = set()
             self.forget_order()
+            self.reopen(killed=True)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        if not readable:
-            self.reopen(killed=True)
-        else:
+        if self.tail is not None:
             self.poll()
 
     # ------------------------------------------------------------------------------------ old copies
@@ -480,21 +497,26 @@ class Tailing(RuleBasedStateMachine):
             for line in path.read_bytes().split(b"\n")[:-1]
         ]
         self.required &= {each.block["eventId"] for each in lines_of(whole)}
+        self.required_kept &= {raw for raws in self.kept().values() for raw in raws}
 
     # ------------------------------------------------------------------------------------ the comparison
 
+    def is_excused(self, finding: Finding) -> bool:
+        """
+        Tell whether a finding is due to the model.
+
+        What is no line stood among others: a fragment alone is refused for another reason. And an end that was held
+        in a position is gone with it, where its line is gone from the files too.
+        """
+        lost_end = self.is_put_back and finding.message == "its event run.finished is missing"
+        return lost_end or finding.place.startswith(("kept/", "the bridge's"))
+
     def compare(self) -> None:
         held = {each.block["eventId"] for each in lines_of(stored(self.desk.out))}
-        late: set[str] = set()
-        kept: set[str] = set()
-        for row in kept_rows(self.desk.out / "kept"):
-            if row.why in {"late", "conflict"}:
-                with (self.desk.out / "kept" / "refused.ndjson").open("rb") as file:
-                    file.seek(row.kept_offset)
-                    identity = identity_of(orjson.loads(file.read(row.length)))
-                kept.add(identity)
-                if row.why == "late":
-                    late.add(identity)
+        aside = self.kept()
+        late = {identity_of(orjson.loads(raw)) for raw in aside.get("late", ())}
+        kept = late | {identity_of(orjson.loads(raw)) for raw in aside.get("conflict", ())}
+        assert self.required_kept <= {raw for raws in aside.values() for raw in raws}, "kept lines are lost"
         written = self.nearly_written | self.written
         assert held <= written.keys(), "events of lines that nobody wrote"
         assert self.required <= held | kept, "lines that were read are lost"
@@ -504,10 +526,8 @@ class Tailing(RuleBasedStateMachine):
         log.mkdir()
         (log / "7.ndjson").write_bytes(text_of(lines.values()))
         if not self.contested:
-            findings = verify(self.desk.out, [log]).findings
-            # What is no line stood there among others: a fragment alone is refused for another reason.
-            findings = [each for each in findings if not each.place.startswith(("kept/", "the bridge's"))]
-            assert not findings, findings
+            found = verify(self.desk.out, [log]).findings
+            assert not [each for each in found if not self.is_excused(each)], found
         out = converted(self.desk, log)
         left_out = late | self.contested
         effects = {(run_of(lines[each]), lines[each].get("effect_id")) for each in left_out & lines.keys()}
@@ -555,8 +575,8 @@ def comparable(events: list[Stored], left_out: set[str]) -> Counter[tuple[str, s
 
 TestTailing = Tailing.TestCase
 TestTailing.settings = settings(
-    max_examples=1500 if SOAK else 100,
-    stateful_step_count=60 if SOAK else 40,
+    max_examples=1500 if SOAK else 80,
+    stateful_step_count=50 if SOAK else 30,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )

@@ -138,7 +138,9 @@ class Gatherer:
     def _read_batch(self, batch: LineBatch, source: int) -> None:
         """Read the lines of a batch: the hot loop, for lines that need not be carried whole."""
         event = self._scanner.event
-        verdicts = list(map(self._reader.read, batch.records))  # apart from the rest: code that repeats runs quicker
+        verdicts = list(
+            map(self._reader.read, batch.records)
+        )  # apart from the rest: code that repeats runs quicker
         number, offset = batch.number, batch.offset
         last = number + len(batch.raws) - 1
         found = _Found([], [])

@@ -189,10 +189,14 @@ class LogIndex(TableIndex):
         recorded: dict[str, tuple[int, bytes]] = {name: (size, tail) for name, size, tail in rows}
         with database:  # commits, or rolls back
             database.execute("BEGIN")
-            for name in self._logs.names() if names is None else sorted(names):
-                _catch_up_with(database, name, self._logs.path(name), recorded.pop(name, None))
-            for name in recorded:
-                _forget(database, name)
+            grown = [
+                (name, self._logs.path(name), _unchanged_bytes(self._logs.path(name), recorded.get(name)))
+                for name in (self._logs.names() if names is None else sorted(names))
+            ]
+            kept = {name for name, _, known_bytes in grown if known_bytes}
+            _forget(database, [name for name in recorded if name not in kept])
+            for name, path, known_bytes in grown:
+                _catch_up_with(database, name, path, known_bytes)
 
 
 class OutputIndex(LogIndex):
@@ -209,28 +213,29 @@ class OutputIndex(LogIndex):
         super().__init__(path, RunLogs(runs))
 
 
-def _forget(database: sqlite3.Connection, name: str) -> None:
-    forget(database, name)
-    database.execute("DELETE FROM logs WHERE log = ?", (name,))
+def _forget(database: sqlite3.Connection, names: Collection[str]) -> None:
+    forget(database, names)
+    database.executemany("DELETE FROM logs WHERE log = ?", [(name,) for name in names])
 
 
-def _catch_up_with(
-    database: sqlite3.Connection, name: str, path: Path, recorded: tuple[int, bytes] | None
-) -> None:
+def _unchanged_bytes(path: Path, recorded: tuple[int, bytes] | None) -> int:
+    """How much of a log, from its start, is what was read of it before."""
+    if recorded is None:
+        return 0
+    known_bytes, tail = recorded
+    return known_bytes if _size(path) >= known_bytes and _tail(path, known_bytes) == tail else 0
+
+
+def _size(path: Path) -> int:
     try:
-        size = path.stat().st_size
+        return path.stat().st_size
     except FileNotFoundError:
-        size = 0
-    start = 0
-    if recorded is not None:
-        known_bytes, tail = recorded
-        if size >= known_bytes and _tail(path, known_bytes) == tail:
-            if size == known_bytes:
-                return
-            start = known_bytes
-        else:
-            _forget(database, name)
-    if not size:
+        return 0
+
+
+def _catch_up_with(database: sqlite3.Connection, name: str, path: Path, start: int) -> None:
+    """Read what a log holds from a byte on."""
+    if _size(path) == start:
         return
     summary = Summary()
     end = start

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 
-import msgspec
 import orjson
 
 from benchmarks.child import convert
@@ -14,24 +14,25 @@ from benchmarks.measure import Case, Outcome
 from ethogram import CanonicalDraft
 from ethogram.canonical import compose_lines
 from ethogram.rundir import RunDirectory
-from ethogram.sink import RunState
+from ethogram.sink import BulkSink, RunState
 from vinaya_bridge.entry import Entry, Place
 from vinaya_bridge.extents import whole_files
 from vinaya_bridge.files import discover
 from vinaya_bridge.gather import Gatherer, Tally
 from vinaya_bridge.lines import LineReader
 from vinaya_bridge.log import EventLine, Reader
-from vinaya_bridge.log.headers import KnownHeaders
+from vinaya_bridge.log.headers import HeaderFacts, KnownHeaders
 from vinaya_bridge.log.identity import digest_of
 from vinaya_bridge.log.redaction import find_in_bytes
 from vinaya_bridge.mapping import load_mapping
 from vinaya_bridge.placing import Decided, Placer
 from vinaya_bridge.scan import Scanner, ScanOptions
 from vinaya_bridge.settle import run_fingerprint
-from vinaya_bridge.spill import Partition, Spill
+from vinaya_bridge.spill import Partition, Spill, partition_of
 from vinaya_bridge.stamp import Stamp
 
 _PARTITIONS = 16
+_BATCH_LINES = 240
 _ONE_JOB = 2.4
 _REFUSED_ADDS = 0.15
 
@@ -42,6 +43,18 @@ class _Composing:
     def append_canonical(self, run_id: str, drafts: Sequence[CanonicalDraft]) -> RunState:
         compose_lines(run_id, 1, "2026-08-02T06:00:00.000Z", drafts)
         return RunState()
+
+
+def _grouped(lines: Sequence[EventLine], entries: Sequence[Entry]) -> list[tuple[HeaderFacts, list[Entry]]]:
+    """The entries by batch and header, as `vinaya_bridge.gather` groups them."""
+    groups: list[tuple[HeaderFacts, list[Entry]]] = []
+    for first in range(0, len(lines), _BATCH_LINES):
+        last = first + _BATCH_LINES
+        batch: defaultdict[HeaderFacts, list[Entry]] = defaultdict(list)
+        for line, entry in zip(lines[first:last], entries[first:last], strict=True):
+            batch[line.header].append(entry)
+        groups.extend(batch.items())
+    return groups
 
 
 class Steps:
@@ -72,7 +85,9 @@ class Steps:
             self._scanner.event(line, place, b"", b"")
             for line, place in zip(self._events, places, strict=True)
         ]
-        self._entries = [entry for entry in found if isinstance(entry, Entry)]
+        entries = [entry for entry in found if isinstance(entry, Entry)]
+        self._groups = _grouped(self._events, entries)
+        self._partitions = self._encode()
         self._searched = self._texts()
 
     def _texts(self) -> list[bytes]:
@@ -101,8 +116,8 @@ class Steps:
             Case("digest of each line's content", self._digest),
             Case("mapping and canonical text", self._map, 0.6),
             Case("ledger, and which main runs share identities", self._account),
-            Case("entries spilled and read back", self._spill),
-            Case("identities settled, order, runs, envelopes", self._place),
+            Case("entries encoded, to be spilled", self._spill),
+            Case("decoded, identities, order, runs, envelopes", self._place),
             Case("the same, and runs written", self._write),
             Case("all of reading and mapping, as convert does it", self._gather),
         ]
@@ -132,27 +147,32 @@ class Steps:
 
     def _account(self) -> None:
         tally = Tally()
-        runs = {entry.main_run: run_fingerprint(entry.main_run) for entry in self._entries}
-        for line, entry in zip(self._events, self._entries, strict=True):
-            tally.ledger.saw(entry.process, entry.seq, line.header.version)
-        identities = [entry.identity for entry in self._entries]
-        tally.spread.add(identities, [runs[entry.main_run] for entry in self._entries])
+        for header, entries in self._groups:
+            tally.ledger.saw(header.process, [entry.seq for entry in entries], header.version)
+            tally.spread.add([entry.identity for entry in entries], run_fingerprint(entries[0].main_run))
         tally.spread.suspects()
 
     def _spill(self) -> None:
-        encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[Entry])
-        for start in range(0, len(self._entries), 128):
-            decoder.decode(encoder.encode(self._entries[start : start + 128]))
+        self._encode()
+
+    def _encode(self) -> list[Partition]:
+        spill = Spill(self._out / "spilled", partitions=_PARTITIONS, budget_bytes=1 << 40)
+        for _, entries in self._groups:
+            spill.add(entries, partition_of(entries[0].main_run, _PARTITIONS))
+        return spill.partitions()
 
     def _place(self) -> None:
-        stamp = Stamp(source=False)
-        Placer(_Composing(), stamp, self._out).place(Partition((), self._entries), Decided())
+        self._place_into(_Composing())
 
     def _write(self) -> None:
-        stamp = Stamp(source=False)
         out = self._out / f"{next(self._numbers)}"
-        with RunDirectory(out, clock=stamp, durability="batch") as sink:
-            Placer(sink, stamp, self._out).place(Partition((), self._entries), Decided())
+        with RunDirectory(out, clock=Stamp(source=False), durability="batch") as sink:
+            self._place_into(sink)
+
+    def _place_into(self, sink: BulkSink) -> None:
+        placer = Placer(sink, Stamp(source=False), self._out)
+        for partition in self._partitions:
+            placer.place(partition, Decided())
 
     def _gather(self) -> None:
         spill = Spill(self._out / "entries", partitions=_PARTITIONS, budget_bytes=1 << 40)

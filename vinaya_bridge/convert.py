@@ -321,6 +321,7 @@ class Conversion:
     def keep_left_out(self) -> None:
         """Read the lines again that gave no events for what others said, to keep and to tell them."""
         by_file: dict[Path, list[LeftOut]] = {}
+        self._left_out.sort(key=lambda left: (left.place.file, left.place.offset))
         for left in self._left_out:
             by_file.setdefault(self._collector.file_of(left.place).path, []).append(left)
             if left.why == Term.CONFLICT:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import TypeAlias
 
 from attrs import Factory, define, frozen
 
@@ -20,6 +20,10 @@ from vinaya_bridge.settle import Spread, run_fingerprint
 from vinaya_bridge.spill import Spill, partition_of
 
 _REMEMBERED_RUNS = 10_000
+
+_Version: TypeAlias = tuple[int, str, str | None]
+_Found: TypeAlias = defaultdict[HeaderFacts, list[Entry]]
+"""The entries of a batch, by what their lines' headers say: all those of one header have one main run."""
 
 TakeAside = Callable[[Aside], None]
 """Told of each line that gives no events, and as ``converted`` of each that has to be kept beside its events."""
@@ -143,14 +147,13 @@ class Gatherer:
         )  # apart from the rest: code that repeats runs quicker
         number, offset = batch.number, batch.offset
         last = number + len(batch.raws) - 1
-        found = _Found([], [])
+        found: _Found = defaultdict(list)
         for raw, record, verdict in zip(batch.raws, batch.records, verdicts, strict=True):
             length = len(raw)
             if type(verdict) is EventLine:
                 entry = event(verdict, Place(source, number, offset, length), raw, record)
                 if isinstance(entry, Entry):
-                    found.entries.append(entry)
-                    found.headers.append(verdict.header)
+                    found[verdict.header].append(entry)
                 else:
                     self._set_aside(entry)
             else:
@@ -161,7 +164,7 @@ class Gatherer:
         self._collect(found)
 
     def _read_whole(self, batch: LineBatch, source: int) -> None:
-        found = _Found([], [])
+        found: _Found = defaultdict(list)
         for line in batch.lines():
             self._take_pieces(self._scanner.scan(line, source), found)
         self._collect(found)
@@ -171,33 +174,27 @@ class Gatherer:
             if isinstance(piece, Scanned):
                 if not piece.is_whole:
                     self._take_aside(Aside(Term.CONVERTED, piece.entry.place, piece.raw))
-                found.entries.append(piece.entry)
-                found.headers.append(piece.line.header)
+                found[piece.line.header].append(piece.entry)
             else:
                 self._set_aside(piece)
 
     def _collect(self, found: _Found) -> None:
-        """Count entries and hand them on, many at once: what is done for each of them alone is dear."""
-        entries, headers = found
-        tally, ledger = self.tally, self.tally.ledger
-        ledger.read += len(entries)
-        for header, lines in Counter(headers).items():
-            ledger.headers[header.version] += lines
-        latest_us, size_bytes = tally.latest_us, 0
-        partitions, marks = [], []
-        runs, seqs = self._runs, ledger.seqs
-        for entry in entries:
-            (seqs.get(entry.process) or ledger.seqs_of(entry.process)).add(entry.seq)
-            instant = entry.instant_us
-            if instant is not None and (latest_us is None or instant > latest_us):
-                latest_us = instant
-            partition, mark = runs.get(entry.main_run) or self._learn(entry.main_run)
-            partitions.append(partition)
-            marks.append(mark)
-            size_bytes += entry.place.length
-        tally.latest_us = latest_us
-        tally.spread.add([entry.identity for entry in entries], marks)
-        self._spill.add(entries, partitions, 2 * size_bytes + 1024 * len(entries))
+        """Count entries and hand them on, a header's together: what is done for each of them alone is dear."""
+        tally = self.tally
+        seqs: defaultdict[tuple[str, _Version], list[int]] = defaultdict(list)
+        for header, entries in found.items():
+            tally.ledger.read += len(entries)
+            main_run = entries[0].main_run
+            seqs[header.process, header.version].extend([entry.seq for entry in entries])
+            times = [entry.instant_us for entry in entries if entry.instant_us is not None]
+            tally.latest_us = max(
+                times if tally.latest_us is None else (*times, tally.latest_us), default=None
+            )
+            partition, mark = self._runs.get(main_run) or self._learn(main_run)
+            tally.spread.add([entry.identity for entry in entries], mark)
+            self._spill.add(entries, partition)
+        for (process, version), seen in seqs.items():
+            tally.ledger.saw(process, sorted(seen), version)
 
     def _learn(self, main_run: str) -> tuple[int, int]:
         if len(self._runs) >= _REMEMBERED_RUNS:
@@ -210,10 +207,3 @@ class Gatherer:
         self.tally.ledger.read += 1
         self.tally.ledger.settle(aside.term)
         self._take_aside(aside)
-
-
-class _Found(NamedTuple):
-    """Entries, and of each its line's header."""
-
-    entries: list[Entry]
-    headers: list[HeaderFacts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from attrs import Factory, define
@@ -45,12 +45,17 @@ class Seqs:
     last: int = -1
     before: list[tuple[int, int]] | None = None
 
-    def add(self, seq: int) -> None:
-        """Note one value."""
-        if seq == self.last + 1 and seq > self.first:
-            self.last = seq
-        elif not self.first <= seq <= self.last:
-            self._open(seq, seq)
+    def add(self, seqs: Sequence[int]) -> None:
+        """Note some values, in any order; runs of them that follow on one another cost least."""
+        first, last = seqs[0], seqs[-1]
+        if first == self.last + 1 and first > self.first and seqs == list(range(first, last + 1)):
+            self.last = last
+            return
+        for seq in seqs:
+            if seq == self.last + 1 and seq > self.first:
+                self.last = seq
+            elif not self.first <= seq <= self.last:
+                self._open(seq, seq)
 
     def extend(self, other: Seqs) -> None:
         """Note what another has seen."""
@@ -106,31 +111,22 @@ class Ledger:
         """
         self.terms[term] += lines
 
-    def saw(self, process: str, seq: int, header: tuple[int, str, str | None]) -> None:
+    def saw(self, process: str, seqs: Sequence[int], header: tuple[int, str, str | None]) -> None:
         """
-        Note that an event line was read.
+        Note that event lines of one process were read.
 
         Args:
-            process: Of the line.
+            process: Of the lines.
 
-            seq: Of the line.
+            seqs: Of each its ``meta.seq``; where they are many, better sorted.
 
-            header: Its schema, the version of the CLI that wrote it, and its trust (None: not known).
+            header: Their schema, the version of the CLI that wrote them, and their trust (None: not known).
         """
-        self.headers[header] = self.headers.get(header, 0) + 1
-        self.seqs_of(process).add(seq)
-
-    def seqs_of(self, process: str) -> Seqs:
-        """
-        Return what was seen of a process, to be added to.
-
-        Args:
-            process: See `vinaya_bridge.entry.Entry`.
-        """
-        seqs = self.seqs.get(process)
-        if seqs is None:
-            seqs = self.seqs[process] = Seqs()
-        return seqs
+        self.headers[header] += len(seqs)
+        seen = self.seqs.get(process)
+        if seen is None:
+            seen = self.seqs[process] = Seqs()
+        seen.add(seqs)
 
     def merge(self, other: Ledger) -> None:
         """Add the counts of another part of the same call."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
+from typing import TypeAlias
 
 from attrs import Factory, define, frozen
 
@@ -24,10 +25,13 @@ from vinaya_bridge.settle import Identified, fingerprints, settle
 from vinaya_bridge.spill import Partition
 from vinaya_bridge.stamp import Stamp
 
-_HELD_BYTES = 4 << 20
 _LARGE_LINES = 1000
+_TERM_OF = {Act.UNMAPPED: Term.UNMAPPED, Act.SELF_TEST: Term.SELF_TEST}
 
 _type_of = attrgetter("type")
+
+_Drafts: TypeAlias = defaultdict[str, list[CanonicalDraft]]
+"""What to append, by run, in order."""
 
 
 @frozen
@@ -157,12 +161,9 @@ class Placer:
         if partition.spilled_bytes > LARGE_BYTES:
             self._place_large(partition, decided, placed)
             return placed
-        groups: dict[str, list[Entry]] = {}
+        groups: defaultdict[str, list[Entry]] = defaultdict(list)
         for entry in partition.entries():
-            group = groups.get(entry.main_run)
-            if group is None:
-                group = groups[entry.main_run] = []
-            group.append(entry)
+            groups[entry.main_run].append(entry)
         for main_run, entries in groups.items():
             self._place_main_run(main_run, entries, decided, placed)
         return placed
@@ -171,7 +172,10 @@ class Placer:
         self, main_run: str, entries: Sequence[Entry], decided: Decided, placed: Placed
     ) -> None:
         known = self._known(entries)
-        settled = settle(entries, _staying(entries, decided, known))
+        staying = _staying(entries, decided, known)
+        settled = settle(entries, staying)
+        if settled.duplicates or settled.conflicts:  # of lines that say the same, the first in the input stays
+            settled = settle(sorted(entries, key=_where), staying)
         placed.terms[Term.DUPLICATE] += len(settled.duplicates)
         if settled.conflicts:
             places = {entry.identity: entry.place for entry in settled.stay}
@@ -180,7 +184,7 @@ class Placer:
                 self._conflict(entry, None if entry.identity in known else stays, placed)
         run = self._main_run(main_run)
         self._place_lines(run, in_order(settled.stay), known, placed)
-        self._append(run.finish(), placed)
+        self._finish(run, placed)
 
     def _place_large(self, partition: Partition, decided: Decided, placed: Placed) -> None:
         """The same for what does not fit in memory."""
@@ -198,7 +202,7 @@ class Placer:
                 lines = large.in_order(main_run)
                 while some := list(islice(lines, _LARGE_LINES)):
                     self._place_lines(run, some, self._known(some), placed)
-                self._append(run.finish(), placed)
+                self._finish(run, placed)
 
     def _main_run(self, main_run: str) -> MainRun:
         return MainRun(main_run, None if self._index is None else self._index.facts(main_run))
@@ -208,61 +212,76 @@ class Placer:
         return {} if self._index is None else self._index.known(line.identity for line in lines)
 
     def _place_lines(
-        self, run: MainRun, entries: Iterable[Entry], known: Mapping[str, Known], placed: Placed
+        self, run: MainRun, entries: Sequence[Entry], known: Mapping[str, Known], placed: Placed
     ) -> None:
-        appends: list[Append] = []
-        held_bytes = converted = 0
-        for entry in entries:
-            if entry.act >= Act.UNMAPPED:
-                self._leave_out(entry, placed)
-                continue
-            before = known.get(entry.identity) if known else None
-            if before is not None:
-                if self._fills_in:
-                    placed.left_out.append(_left_out(entry, ORIGIN))
-                if not missing_emits(entry, before):
-                    placed.terms[Term.DUPLICATE] += 1
-                    continue
-            stays_late = self._late and before is None and identity_mark(entry.identity) in self._late
-            taken = None if stays_late else run.take(entry, before)
-            if taken is None:
-                placed.terms[Term.LATE] += 1
-                placed.left_out.append(_left_out(entry, Term.LATE, "finished"))
-                continue
-            if before is None:
-                converted += 1
-            else:
+        """Append the events of some lines of a main run, in order."""
+        mapped = [entry for entry in entries if entry.act < Act.UNMAPPED]
+        if len(mapped) < len(entries):
+            self._leave_out([entry for entry in entries if entry.act >= Act.UNMAPPED], placed)
+        drafts: _Drafts = defaultdict(list)
+        is_new = not known and not self._late
+        next_line = 0
+        while next_line < len(mapped):
+            going = run.plain_run() if is_new else None
+            if going is not None:
+                first, next_line = next_line, run.take_plain(mapped, next_line, drafts[going])
+                placed.terms[Term.CONVERTED] += next_line - first
+            if next_line < len(mapped):
+                _add(drafts, self._take(run, mapped[next_line], known, placed))
+                next_line += 1
+        self._append(drafts, placed)
+
+    def _take(
+        self, run: MainRun, entry: Entry, known: Mapping[str, Known], placed: Placed
+    ) -> Iterable[Append]:
+        """The events of the next line that the output lacks; count what becomes of the line."""
+        before = known.get(entry.identity)
+        if before is not None:
+            if self._fills_in:
+                placed.left_out.append(_left_out(entry, ORIGIN))
+            if not missing_emits(entry, before):
                 placed.terms[Term.DUPLICATE] += 1
-            appends += taken
-            held_bytes += entry.place.length
-            if held_bytes > _HELD_BYTES:
-                self._append(appends, placed)
-                appends, held_bytes = [], 0
-        placed.terms[Term.CONVERTED] += converted
-        self._append(appends, placed)
+                return ()
+        stays_late = self._late and before is None and identity_mark(entry.identity) in self._late
+        taken = None if stays_late else run.take(entry, before)
+        if taken is None:
+            placed.terms[Term.LATE] += 1
+            placed.left_out.append(_left_out(entry, Term.LATE, "finished"))
+            return ()
+        placed.terms[Term.CONVERTED if before is None else Term.DUPLICATE] += 1
+        return taken
 
-    def _append(self, appends: Iterable[Append], placed: Placed) -> None:
-        by_run: dict[str, list[CanonicalDraft]] = {}
-        for append in appends:
-            drafts = by_run.get(append.run_id)
-            if drafts is None:
-                drafts = by_run[append.run_id] = []
-            drafts.append(CanonicalDraft(append.type, append.payload, append.captured_at))
-        for run_id, drafts in by_run.items():
-            placed.events.update(map(_type_of, drafts))
-            self._stamp.append(self._sink, run_id, drafts)
+    def _append(self, drafts: _Drafts, placed: Placed) -> None:
+        for run_id, some in drafts.items():
+            placed.events.update(map(_type_of, some))
+            self._stamp.append(self._sink, run_id, some)
 
-    def _leave_out(self, entry: Entry, placed: Placed) -> None:
-        term = Term.SELF_TEST if entry.act == Act.SELF_TEST else Term.UNMAPPED
-        placed.terms[term] += 1
-        if term is Term.UNMAPPED:
-            placed.unmapped[entry.name] += 1
+    def _finish(self, run: MainRun, placed: Placed) -> None:
+        drafts: _Drafts = defaultdict(list)
+        _add(drafts, run.finish())
+        self._append(drafts, placed)
+
+    def _leave_out(self, entries: Sequence[Entry], placed: Placed) -> None:
+        """Count lines that belong to no run."""
+        unmapped = [entry.name for entry in entries if entry.act == Act.UNMAPPED]
+        placed.unmapped.update(unmapped)
+        placed.terms[Term.UNMAPPED] += len(unmapped)
+        placed.terms[Term.SELF_TEST] += len(entries) - len(unmapped)
         if self._whole_lines:
-            placed.left_out.append(_left_out(entry, term))
+            placed.left_out.extend(_left_out(entry, _TERM_OF[Act(entry.act)]) for entry in entries)
 
     def _conflict(self, entry: Entry, stays: Place | None, placed: Placed) -> None:
         placed.terms[Term.CONFLICT] += 1
         placed.left_out.append(_left_out(entry, Term.CONFLICT, "duplicate", stays))
+
+
+def _where(entry: Entry) -> tuple[int, int]:
+    return entry.place.file, entry.place.offset
+
+
+def _add(drafts: _Drafts, appends: Iterable[Append]) -> None:
+    for append in appends:
+        drafts[append.run_id].append(CanonicalDraft(append.type, append.payload, append.captured_at))
 
 
 def decide(partitions: Iterable[Partition], suspects: frozenset[int]) -> Decided:

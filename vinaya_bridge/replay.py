@@ -202,7 +202,7 @@ class _Replay:
                 else:
                     entry, line, *_ = scanned
                     header = (line.schema, line.record.meta.vinaya, line.trust)
-                    self._ledger.saw(entry.process, entry.seq, header)
+                    self._ledger.saw(entry.process, [entry.seq], header)
                     found.setdefault(entry.main_run, []).append(at)
         return found
 

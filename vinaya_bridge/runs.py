@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import orjson
 
+from ethogram import CanonicalDraft
 from vinaya_bridge.entry import END_ACTS, Act, Entry
 from vinaya_bridge.known import Known, RunFacts, missing_emits
 from vinaya_bridge.mapping.emit import Emit, Fill, Only, Run, fill_payload
@@ -17,6 +18,7 @@ __all__ = ["Append", "Held", "Known", "MainRun", "RunFacts", "missing_emits"]
 
 _OF_ITS_LINE = frozenset({"part", "line", "redacted", "unknown"})
 _LAST_PLAIN_ACT = int(Act.LOOP)
+_AGENT_STARTED = "agent.started"
 _NO_TIME = "the time of the run's first line or of this one cannot be read"
 
 
@@ -154,21 +156,50 @@ class MainRun:
         self._write(entry, emits, runs, appends)
         return appends
 
+    def plain_run(self) -> str | None:
+        """Return the sitting that `take_plain` takes lines for; None where the next line may have to start one."""
+        run = self._sittings[-1] if self._sittings else None
+        return None if run is None or not run.started or run.finished or run.ends else run.run_id
+
+    def take_plain(self, entries: Sequence[Entry], first: int, drafts: list[CanonicalDraft]) -> int:
+        """
+        Take lines that can neither start nor end anything, as most do, many at once: the way of a batch.
+
+        Args:
+            entries: Lines in order, of none of which the output holds anything.
+
+            first: Index of the next.
+
+            drafts: Gets their events, all of them for the `plain_run`.
+
+        Returns:
+            The index of the first line that is another, and has to be taken by `take`.
+        """
+        for index in range(first, len(entries)):
+            entry = entries[index]
+            if entry.act > _LAST_PLAIN_ACT:
+                return index
+            ts, before = entry.ts, len(drafts)
+            for emit in entry.emits:
+                if emit.run or emit.only or emit.fill or emit.type == _AGENT_STARTED:
+                    del drafts[before:]
+                    return index
+                drafts.append(CanonicalDraft(emit.type, emit.payload, ts))
+        return len(entries)
+
     def _plain(self, entry: Entry, now: float) -> list[Append] | None:
-        """The events of a line that can neither start nor end anything, as most do; None for any other."""
-        if entry.act > _LAST_PLAIN_ACT or not self._sittings:
+        """The same for one line, or None; what a tail has to know of an event goes with it."""
+        run_id = self.plain_run()
+        if entry.act > _LAST_PLAIN_ACT or run_id is None:
             return None
-        run = self._sittings[-1]
-        if not run.started or run.finished or run.ends:
-            return None
-        run_id, ts, identity, digest = run.run_id, entry.ts, entry.identity, entry.digest
+        ts, identity, digest = entry.ts, entry.identity, entry.digest
         appends = []
         for emit in entry.emits:
-            if emit.run or emit.only or emit.fill or emit.type == "agent.started":
+            if emit.run or emit.only or emit.fill or emit.type == _AGENT_STARTED:
                 return None
             appends.append(Append(run_id, emit.type, emit.payload, ts, identity, emit.part, digest))
         if appends:
-            run.last_activity = now
+            self._sittings[-1].last_activity = now
         return appends
 
     def _run_for(self, entry: Entry, target: int, appends: list[Append]) -> PlacedRun:
@@ -266,7 +297,7 @@ class MainRun:
                 or (only == Only.NOT_AGENT_STARTED and run.agent_started)
             ):
                 continue
-            if emit.type == "agent.started":
+            if emit.type == _AGENT_STARTED:
                 run.agent_started = True
             appends.append(self._event(entry, emit, run))
 

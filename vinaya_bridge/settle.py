@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Generic, Protocol, TypeVar
 from zlib import adler32, crc32
@@ -125,20 +125,20 @@ class Spread:
         self._identities = [array("Q") for _ in range(_BUCKETS)]
         self._runs = [array("Q") for _ in range(_BUCKETS)]
 
-    def add(self, identities: Sequence[str], main_runs: Sequence[int]) -> None:
+    def add(self, identities: Iterable[str], main_run: int) -> None:
         """
-        Note some lines.
+        Note some lines of one main run.
 
         Args:
             identities: Of the lines.
 
-            main_runs: Of each the `run_fingerprint` of its main run.
+            main_run: The `run_fingerprint` of the main run.
         """
         of_identities, of_runs = self._identities, self._runs
-        for mark, run in zip(fingerprints(identities), main_runs, strict=True):
+        for mark in fingerprints(identities):
             bucket = (mark >> 32) % _BUCKETS
             of_identities[bucket].append(mark)
-            of_runs[bucket].append(run)
+            of_runs[bucket].append(main_run)
 
     def merge(self, other: Spread) -> None:
         """Note the lines of another part of the same call."""

@@ -17,9 +17,11 @@ from vinaya_bridge.entry import Entry
 from vinaya_bridge.output import writing
 
 BLOCK_LINES = 128
-"""How many entries are encoded together; only the last block of a segment has fewer."""
+"""How many entries a block holds at most; only the last block of a segment may hold fewer than half as many."""
 
 _LENGTH = 4
+_ARRAY_16 = 0xDC
+"""What a msgpack array of 16 to 65,535 items begins with; the number follows in two bytes."""
 
 _LEAST_PARTITIONS = 16
 _MOST_PARTITIONS = 1024
@@ -89,11 +91,11 @@ class Partition:
     Args:
         pieces: Those on disk: of each file its segments, in order.
 
-        held: Those in memory, after all others.
+        held: Those in memory, after all others: encoded blocks.
     """
 
     pieces: Sequence[tuple[Path, Sequence[Segment]]] = ()
-    held: list[Entry] = Factory(list)
+    held: list[bytes] = Factory(list)
 
     @property
     def spilled_bytes(self) -> int:
@@ -112,7 +114,8 @@ class Partition:
         for _, _, data in self._read_segments():
             for start, end in _blocks(data):
                 found += decode(data[start:end])
-        found += self.held
+        for block in self.held:
+            found += decode(block)
         return found
 
     def places(self) -> Iterator[Block]:
@@ -174,33 +177,31 @@ class Spill:
 
         partitions: How many partitions there are.
 
-        budget_bytes: How much may be held in memory, roughly.
+        budget_bytes: How much may be held in memory.
     """
 
     def __init__(self, path: Path, *, partitions: int, budget_bytes: int) -> None:
         self._path = path
         self._budget_bytes = budget_bytes
         self._held_bytes = 0
-        self._held: list[list[Entry]] = [[] for _ in range(partitions)]
+        self._held: list[list[bytes]] = [[] for _ in range(partitions)]
         self._segments: list[list[Segment]] = [[] for _ in range(partitions)]
         self._stream: BinaryIO | None = None
         self._encoder = msgspec.msgpack.Encoder()
 
-    def add(self, entries: Iterable[Entry], partitions: Iterable[int], size_bytes: int) -> None:
+    def add(self, entries: Sequence[Entry], partition: int) -> None:
         """
-        Take some entries.
+        Take some entries of a partition; they are encoded at once, while they are still near.
 
         Args:
             entries: The entries.
 
-            partitions: Of each the `partition_of` its main run.
-
-            size_bytes: About how much memory they take.
+            partition: The `partition_of` their main run.
         """
-        held = self._held
-        for entry, partition in zip(entries, partitions, strict=True):
-            held[partition].append(entry)
-        self._held_bytes += size_bytes
+        for first in range(0, len(entries), BLOCK_LINES):
+            block = self._encoder.encode(entries[first : first + BLOCK_LINES])
+            self._held[partition].append(block)
+            self._held_bytes += len(block)
         if self._held_bytes > self._budget_bytes:
             self._write_out()
 
@@ -237,10 +238,35 @@ class Spill:
             self._stream.flush()
         self._held_bytes = 0
 
-    def _write(self, stream: BinaryIO, entries: list[Entry]) -> Segment:
+    def _write(self, stream: BinaryIO, blocks: Sequence[bytes]) -> Segment:
         start = stream.tell()
-        for first in range(0, len(entries), BLOCK_LINES):
-            block = self._encoder.encode(entries[first : first + BLOCK_LINES])
+        for block in _merged(blocks):
             stream.write(len(block).to_bytes(_LENGTH, "big"))
             stream.write(block)
         return Segment(start, stream.tell() - start)
+
+
+def _merged(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same entries in fewer blocks: what one batch of lines adds to a partition can be a single entry."""
+    pieces: list[bytes] = []
+    lines = 0
+    for block in blocks:
+        count, head = _array_of(block)
+        if lines + count > BLOCK_LINES:
+            yield _array_head(lines) + b"".join(pieces)
+            pieces, lines = [], 0
+        pieces.append(block[head:])
+        lines += count
+    if pieces:
+        yield _array_head(lines) + b"".join(pieces)
+
+
+def _array_of(block: bytes) -> tuple[int, int]:
+    """How many items a msgpack array of at most 65,535 has, and in how many bytes that is said."""
+    if block[0] == _ARRAY_16:
+        return int.from_bytes(block[1:3], "big"), 3
+    return block[0] & 0x0F, 1
+
+
+def _array_head(items: int) -> bytes:
+    return bytes((_ARRAY_16,)) + items.to_bytes(2, "big")

@@ -268,7 +268,7 @@ class Tail:
                     continue
                 entry, event, raw, is_whole = outcome
                 header = (event.schema, event.record.meta.vinaya, event.trust)
-                self._accounts.ledger.saw(entry.process, entry.seq, header)
+                self._accounts.ledger.saw(entry.process, [entry.seq], header)
                 arrival = Arrival(entry, raw, line.name, line.number, line.stream, now)
                 if not is_whole:
                     self._aside.keep(arrival, ORIGIN)

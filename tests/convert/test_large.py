@@ -6,6 +6,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
+import msgspec
 import pytest
 from attrs import evolve
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ from vinaya_bridge.entry import Act, Entry, Opening, Place
 from vinaya_bridge.large import LargePartition
 from vinaya_bridge.order import in_order
 from vinaya_bridge.settle import settle
-from vinaya_bridge.spill import Partition, Spill
+from vinaya_bridge.spill import BLOCK_LINES, Partition, Spill
 
 IN_MEMORY = ConvertOptions(clock=lambda: "2031-02-03T04:05:06.789Z", jobs=1)
 ON_DISK = evolve(IN_MEMORY, memory_budget_bytes=20_000)
@@ -83,15 +84,17 @@ entries_of_a_partition = st.lists(
 
 @settings(deadline=None)
 @given(
-    entries_of_a_partition, st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from("xyz"), max_size=3)
+    entries_of_a_partition,
+    st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from("xyz"), max_size=3),
+    st.sampled_from((0, 1 << 20)),
 )
 def test_settling_and_order_on_the_disk_are_those_in_memory(
-    tmp_path_factory: pytest.TempPathFactory, entries: list[Entry], known: dict[str, str]
+    tmp_path_factory: pytest.TempPathFactory, entries: list[Entry], known: dict[str, str], budget_bytes: int
 ) -> None:
     folder = tmp_path_factory.mktemp("large")
-    spill = Spill(folder / "entries", partitions=1, budget_bytes=0)
+    spill = Spill(folder / "entries", partitions=1, budget_bytes=budget_bytes)
     for start in range(0, len(entries), 7):
-        spill.add(entries[start : start + 7], [0] * len(entries[start : start + 7]), 1)
+        spill.add(entries[start : start + 7], 0)
     spilled = spill.spilled()
     partition = Partition([(spilled.path, spilled.segments[0])])
     assert partition.entries() == entries
@@ -114,3 +117,23 @@ def test_settling_and_order_on_the_disk_are_those_in_memory(
                 stays.get(conflict.entry.identity) for conflict in conflicts
             ]
     assert [path.name for path in folder.iterdir()] == ["entries"]
+
+
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=12))
+def test_a_block_holds_no_more_lines_than_it_may_however_entries_were_added(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int]
+) -> None:
+    folder = tmp_path_factory.mktemp("blocks")
+    spill = Spill(folder / "entries", partitions=1, budget_bytes=1 << 30)
+    entries = [entry(f"{number}", "x", "m", "p", number, None) for number in range(sum(sizes))]
+    for size in sizes:
+        spill.add(entries[:size], 0)
+    added = [each for size in sizes for each in entries[:size]]
+    assert spill.partitions()[0].entries() == added
+    spilled = spill.spilled()
+    partition = Partition([(spilled.path, spilled.segments[0])])
+    assert partition.entries() == added
+    decode = msgspec.msgpack.Decoder(list[Entry]).decode
+    counts = [len(decode(block.read())) for block in partition.places()]
+    assert max(counts) <= BLOCK_LINES
+    assert len(counts) <= 2 * len(added) / BLOCK_LINES + 2

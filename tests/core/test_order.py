@@ -109,7 +109,7 @@ def test_an_identity_under_two_main_runs_is_suspected_and_no_other() -> None:
         (other, "a", "m"),
         (other, "b", "n"),
     ):
-        each.add([identity], [run_fingerprint(run)])
+        each.add([identity], run_fingerprint(run))
     assert spread.suspects() == other.suspects() == frozenset()
     spread.merge(other)
     assert spread.suspects() == set(fingerprints(["b"]))

@@ -24,9 +24,13 @@ _PROCESS_FROM: Final = 200
 """Where to look for the process, in bytes: what stands before it is seldom shorter."""
 
 _KEY_LENGTH: Final = len(_PROCESS_ID) + 32
+_RUN_KEY_END: Final = _TS_END + len(b'","run_id":"') + 36
+"""Under schema 1, which knows no process, the run stands for it: right behind the time."""
+
 _SUBJECT: Final = b'},"subject":{'
 _KIND: Final = b'},"kind":"'
 _SHORT: Final = b'{"meta":["\\n","%b",%b,"%b"]%b'
+_SHORT_FIRST: Final = b'{"meta":["\\n","%b",%b]%b'
 _VARYING_AT: Final = len(b'{"meta":["\\n",')
 
 
@@ -138,7 +142,7 @@ class Known(msgspec.Struct, frozen=True, eq=False, gc=False):
             record: What was decoded of the shortened line: its ``meta`` has ``ts``, ``seq`` and ``event_id``.
 
         Returns:
-            The event's id.
+            The line's identity.
         """
         varying = record.meta
         event_id: str = varying.event_id
@@ -151,12 +155,39 @@ class Known(msgspec.Struct, frozen=True, eq=False, gc=False):
         return event_id
 
 
+class KnownFirst(Known, frozen=True, eq=False, gc=False):
+    """The same under schema 1, whose events have no id: `before_id` is empty, `after_id` follows the counter."""
+
+    def taken_off(self, raw: bytes) -> bytes | None:
+        """Does what `Known.taken_off` does."""
+        seq_at = _TS_END + len(self.before_seq)
+        seq_end = raw.find(b",", seq_at)
+        if not (
+            raw.startswith(self.after_id, seq_end)
+            and raw.startswith(self.before_seq, _TS_END)
+            and raw.startswith(self.start)
+        ):
+            return None
+        text = _SHORT_FIRST % (raw[_TS_AT:_TS_END], raw[seq_at:seq_end], raw[seq_end + len(self.after_id) :])
+        return text if text.find(b"\\", _VARYING_AT) < 0 else None
+
+    def complete(self, record: Any) -> str:
+        """Does what `Known.complete` does; the identity is the run's id and the counter."""
+        varying = record.meta
+        meta = self.meta.__copy__()
+        _set(meta, "ts", varying.ts)
+        _set(meta, "seq", varying.seq)
+        _set(record, "meta", meta)
+        _set(record, "subject", self.subject)
+        return f"{meta.run_id}:{meta.seq}"
+
+
 _set: Final = msgspec.structs.force_setattr
 
 
 class KnownHeaders:
     """
-    Remembers headers by their process.
+    Remembers headers by their process, or under schema 1 by their run.
 
     Two lines have the same header where its text is the same, so nothing of it needs to be decoded, checked or
     searched again. Only text in the writer's own order and without an escape is recognised; no other line is wrong
@@ -182,8 +213,7 @@ class KnownHeaders:
         known = self._last  # a process's lines often stand together
         text = None if known is None else known.taken_off(raw)
         if text is None:
-            process_at = raw.find(_PROCESS_ID, _PROCESS_FROM)
-            known = self._known.get(raw[process_at : process_at + _KEY_LENGTH])
+            known = self._known.get(_key(raw))
             text = None if known is None else known.taken_off(raw)
             if text is None:
                 return None
@@ -205,29 +235,45 @@ class KnownHeaders:
         meta = record.meta
         end = raw.find(_SUBJECT) + 1
         after = raw.find(_KIND, end) + 1
-        if meta.schema == 1 or not end or not after or b"\\" in raw or len(meta.event_id) != _ID_LENGTH:
+        if not end or not after or b"\\" in raw:
             return
         header = raw[:end]
+        is_first = meta.schema == 1
         # Without an escape no string holds a quote, so these can only be the keys. None may be there twice.
-        keys = (_SEQ, _EVENT_ID, _PROCESS_ID, b'"ts":', b'"meta":')
-        if header.startswith(b'{"meta":{"schema":') and all(header.count(key) == 1 for key in keys):
-            process_at = header.find(_PROCESS_ID)
-            seq_at = header.find(_SEQ) + len(_SEQ)
+        keys = (
+            (_SEQ, b'"ts":', b'"meta":') if is_first else (_SEQ, _EVENT_ID, _PROCESS_ID, b'"ts":', b'"meta":')
+        )
+        if not header.startswith(b'{"meta":{"schema":') or any(header.count(key) != 1 for key in keys):
+            return
+        seq_at = header.find(_SEQ) + len(_SEQ)
+        seq_end = header.find(b",", seq_at)
+        if (header[_TS_AT:_TS_END], header[seq_at:seq_end]) != (meta.ts.encode(), b"%d" % meta.seq):
+            return
+        id_at = id_end = seq_end
+        if not is_first:
             id_at = header.find(_EVENT_ID) + len(_EVENT_ID)
             id_end = id_at + _ID_LENGTH
-            seq_end = header.find(b",", seq_at)
-            found = (header[_TS_AT:_TS_END], header[seq_at:seq_end], header[id_at:id_end])
-            if found != (meta.ts.encode(), b"%d" % meta.seq, meta.event_id.encode()) or seq_end > id_at:
+            if (
+                len(meta.event_id) != _ID_LENGTH
+                or header[id_at:id_end] != meta.event_id.encode()
+                or seq_end > id_at
+            ):
                 return
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[header[process_at : process_at + _KEY_LENGTH]] = Known(
-                b"%d" % meta.schema,
-                header[:_TS_AT],
-                header[_TS_END:seq_at],
-                header[seq_end:id_at],
-                raw[id_end:after],
-                meta,
-                record.subject,
-                facts,
-            )
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[_key(raw)] = (KnownFirst if is_first else Known)(
+            b"%d" % meta.schema,
+            header[:_TS_AT],
+            header[_TS_END:seq_at],
+            header[seq_end:id_at],
+            raw[id_end:after],
+            meta,
+            record.subject,
+            facts,
+        )
+
+
+def _key(raw: bytes) -> bytes:
+    """What a header is found by again: where its writer puts the process, or the run under schema 1."""
+    process_at = raw.find(_PROCESS_ID, _PROCESS_FROM)
+    return raw[process_at : process_at + _KEY_LENGTH] if process_at >= 0 else raw[_TS_END:_RUN_KEY_END]

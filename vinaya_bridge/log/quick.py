@@ -33,7 +33,7 @@ _BODY_FROM: Final = {b"1": 150, b"2": 350, b"3": 500}
 """Where to look for the kind, in bytes, by the schema's digit: headers are seldom shorter."""
 
 _AFTER_LIST: Final = b'],"k'
-_SHORT_BODY_FROM: Final = {b"2": 60, b"3": 60}
+_SHORT_BODY_FROM: Final = {b"1": 20, b"2": 60, b"3": 60}
 """The same for a line without its header and subject."""
 
 _MAY_BE_TWO_UNITS: Final = re.compile(rb"[\xf0-\xf4]|\\u[dD]")
@@ -223,7 +223,8 @@ class _Structs:
     def _varying(self, header: type[attrs.AttrsInstance], schema: int) -> _StructType:
         """The list that a shortened line has in place of its header."""
         shapes = fields_of(header)
-        declared = [(name, self._annotation(shapes[name], schema)) for name in ("ts", "seq", "event_id")]
+        names = ("ts", "seq") if schema == 1 else ("ts", "seq", "event_id")
+        declared = [(name, self._annotation(shapes[name], schema)) for name in names]
         fields = [("mark", Literal[MARK]), *declared]
         return msgspec.defstruct(
             "Varying", fields, array_like=True, forbid_unknown_fields=True, frozen=True, gc=False

@@ -81,10 +81,9 @@ class Steps:
             verdict for raw in self.lines if isinstance(verdict := self._reader.read(raw), EventLine)
         ]
         places = [Place(0, number, 0, len(raw)) for number, raw in enumerate(self.lines)]
-        found = [
-            self._scanner.event(line, place, b"", b"")
-            for line, place in zip(self._events, places, strict=True)
-        ]
+        found = self._scanner.events(
+            [(line, place, b"", b"") for line, place in zip(self._events, places, strict=True)]
+        )
         entries = [entry for entry in found if isinstance(entry, Entry)]
         self._groups = _grouped(self._events, entries)
         self._partitions = self._encode()

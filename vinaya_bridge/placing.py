@@ -174,7 +174,9 @@ class Placer:
         known = self._known(entries)
         staying = _staying(entries, decided, known)
         settled = settle(entries, staying)
-        if settled.duplicates or settled.conflicts:  # of lines that say the same, the first in the input stays
+        if (
+            settled.duplicates or settled.conflicts
+        ):  # of lines that say the same, the first in the input stays
             settled = settle(sorted(entries, key=_where), staying)
         placed.terms[Term.DUPLICATE] += len(settled.duplicates)
         if settled.conflicts:

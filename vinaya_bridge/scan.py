@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -238,33 +238,51 @@ class Scanner:
         )
         return Aside(Term.REFUSED, place, raw, code, path, reason, refusal)
 
-    def event(self, line: EventLine, place: Place, raw: bytes, record: bytes) -> Entry | Aside:
+    def events(self, pieces: Sequence[tuple[EventLine, Place, bytes, bytes]]) -> list[Entry | Aside]:
         """
-        Map an event line: the way of a hot loop, for lines that need not be carried whole.
+        Map many event lines that need not be carried whole, one step for all of them after the other.
 
         Args:
-            line: The line as the reader read it.
-
-            place: Where it lies.
-
-            raw: Its bytes.
-
-            record: The bytes of the record alone, where they lie in a wrapper; else *raw*.
+            pieces: Of each the line as the reader read it, where it lies, its bytes, and those of the record alone
+                where it lies in a wrapper, else its bytes again.
 
         Returns:
-            What placing it needs; or why it is refused all the same.
+            Of each what placing it needs; or why it is refused all the same.
         """
+        EventLine.digest_all([line for line, _, _, _ in pieces])
+        drafted = [self._draft(line) for line, _, _, _ in pieces]
+        return [self._entry(*piece, *draft) for piece, draft in zip(pieces, drafted, strict=True)]
+
+    def _draft(self, line: EventLine) -> tuple[_Kind, Act, list[Emit] | OverBound]:
+        """What kind of line it is, what it does, and its events."""
         fields = line.record
         kind = self._kinds.get(fields.__class__) or self._learn(line)
-        act, effect = kind.act, ""
+        act = kind.act
         if kind.asks is not None and getattr(fields, kind.asks) == kind.asked:
             act = self._act(line)
-        main_run, opening = self._header(line, in_loop=kind.in_loop)
+        if act >= Act.UNMAPPED or fields.meta.seq > _MAX_SAFE_SEQ:
+            return kind, act, []
+        return kind, act, kind.drafts(line)
+
+    def _entry(
+        self,
+        line: EventLine,
+        place: Place,
+        raw: bytes,
+        record: bytes,
+        kind: _Kind,
+        act: Act,
+        emits: list[Emit] | OverBound,
+    ) -> Entry | Aside:
+        fields, header = line.record, line.header
+        meta = fields.meta
+        seq, ts = meta.seq, meta.ts
+        found = self._headers[kind.in_loop].get(header)
+        main_run, opening = found or self._learn_header(line, in_loop=kind.in_loop)
+        effect = ""
         if act == Act.DISPATCHED or act == Act.DISPATCH_ENDED:  # noqa: PLR1714 - a tuple costs more
             effect = escape(fields.effect_id)
             opening = _dispatch_opening(fields, opening)
-        meta = fields.meta
-        seq, ts = meta.seq, meta.ts
         if seq > _MAX_SAFE_SEQ:
             return self._refused(
                 raw,
@@ -276,17 +294,16 @@ class Scanner:
                 source_run=main_run,
                 source_type=kind.name,
             )
-        emits: list[Emit] | OverBound = kind.drafts(line) if act < Act.UNMAPPED else []
         if isinstance(emits, OverBound):
             run = dispatch_run_id(main_run, effect, 1) if act in _DISPATCH_ACTS else main_run
             return _over_bound(emits, raw, record, place, _named(run), kind.name, seq)
-        if len(raw) > _LONG_BYTES and (fault := _too_long(main_run, effect, opening, emits)) is not None:
+        if place.length > _LONG_BYTES and (fault := _too_long(main_run, effect, opening, emits)) is not None:
             return _over_bound(fault, raw, record, place, "unknown", kind.name, seq)
         return Entry(
             line.identity,
             line.digest,
             main_run,
-            line.header.process,
+            header.process,
             seq,
             instant_us(ts),
             ts,
@@ -300,7 +317,7 @@ class Scanner:
 
     def _whole(self, line: EventLine, place: Place, raw: bytes, record: bytes) -> Scanned | Aside:
         """Map an event line; where that is asked for, let an event carry it whole."""
-        entry = self.event(line, place, raw, record)
+        entry = self._entry(line, place, raw, record, *self._draft(line))
         if isinstance(entry, Aside):
             return entry
         if not self._whole_lines or entry.act >= Act.UNMAPPED:
@@ -343,14 +360,12 @@ class Scanner:
             return Act.DISPATCHED if event == "dispatched" else Act.DISPATCH_ENDED
         return Act.OTHER
 
-    def _header(self, line: EventLine, *, in_loop: bool) -> tuple[str, Opening]:
+    def _learn_header(self, line: EventLine, *, in_loop: bool) -> tuple[str, Opening]:
         """The main run's id, and what a start implied by the line would say."""
         known = self._headers[in_loop]
-        found = known.get(line.header)
-        if found is None:
-            if len(known) >= _REMEMBERED_HEADERS:
-                known.clear()
-            found = known[line.header] = (main_run_id(line.main_run), _opening(line, in_loop=in_loop))
+        if len(known) >= _REMEMBERED_HEADERS:
+            known.clear()
+        found = known[line.header] = (main_run_id(line.main_run), _opening(line, in_loop=in_loop))
         return found
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.corpus import corpus_lines
-from vinaya_bridge.log import EventLine, Reader
+from vinaya_bridge.log import EventLine, Reader, Verdict
 from vinaya_bridge.log.headers import KnownHeaders
 from vinaya_bridge.log.precise import unstructure
 
@@ -42,7 +42,11 @@ def met(reader: Reader, raw: bytes) -> Reader:
 
 
 def assert_as_precise(reader: Reader, raw: bytes) -> None:
-    one, other = reader.read(raw), reader.read_precisely(raw)
+    assert_is_precise(reader.read(raw), raw)
+
+
+def assert_is_precise(one: Verdict, raw: bytes) -> None:
+    other = Reader().read_precisely(raw)
     if not isinstance(one, EventLine) or not isinstance(other, EventLine):
         assert one == other
         return
@@ -127,6 +131,30 @@ def test_what_varies_is_checked_on_every_line(raw: bytes, data: st.DataObject) -
         if data.draw(st.booleans()):
             value = value[:length].ljust(length, b"x")
         assert_as_precise(reader, put(raw, key, value))
+
+
+def damaged(raw: bytes, splice: bytes, part: float) -> bytes:
+    at = int(part * len(raw))
+    return raw[:at] + splice + raw[at:]
+
+
+some_lines = st.lists(
+    st.sampled_from(LINES)
+    | st.builds(damaged, st.sampled_from(LINES), st.sampled_from(SPLICES), st.floats(0, 1)),
+    max_size=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(some_lines, some_lines)
+def test_lines_read_together_are_read_as_each_alone(first: list[bytes], second: list[bytes]) -> None:
+    reader = Reader()
+    for raws in (first, second):
+        verdicts = reader.read_all(raws)
+        events = [verdict for verdict in verdicts if isinstance(verdict, EventLine)]
+        EventLine.digest_all(events)
+        for verdict, raw in zip(verdicts, raws, strict=True):
+            assert_is_precise(verdict, raw)
 
 
 @pytest.mark.parametrize(

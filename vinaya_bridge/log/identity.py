@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from hashlib import sha256
 from typing import Any, Final, TypeGuard
 
 import msgspec
@@ -91,7 +91,20 @@ def digest_of(record: Any) -> str:
     Returns:
         The first 16 hex digits of the sha256 of its canonical text: sorted keys, numbers as ECMAScript prints them.
     """
-    return hashlib.sha256(canonical_text(record)).hexdigest()[:DIGEST_LENGTH]
+    return sha256(canonical_text(record)).hexdigest()[:DIGEST_LENGTH]
+
+
+def digests_of(records: Iterable[Any]) -> list[str]:
+    """
+    Condenses many contents: all are written, then all are hashed.
+
+    Args:
+        records: As `digest_of` takes them.
+
+    Returns:
+        Of each its `digest_of`.
+    """
+    return [sha256(text).hexdigest()[:DIGEST_LENGTH] for text in list(map(canonical_text, records))]
 
 
 def canonical_text(record: Any) -> bytes:

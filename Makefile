@@ -40,7 +40,7 @@ demo: $(STAMP)  ## convert a real log, prove the result, show where to look
 	@echo "Look at demo-out/runs/*/events.jsonl (the events) and demo-out/report.json (the ledger)."
 	@echo "Then try it on your own logs: $(BIN)/vinaya-bridge convert ~/.vinaya -o out"
 
-bench: $(STAMP)  ## cost and scale, as ratios within one run
+bench: $(STAMP)  ## cost and scale, as ratios within one run: 20 minutes, better on an idle machine
 	$(BIN)/python -m benchmarks
 
 soak: $(STAMP)  ## the long form of the tests that kill and restart

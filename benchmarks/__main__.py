@@ -1,4 +1,4 @@
-"""The command: ``python -m benchmarks [--lines N] [--rounds N] [--full]``."""
+"""The command: ``python -m benchmarks [--quick] [--lines N] [--rounds N]``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-from benchmarks import growth, peers, steps
-from benchmarks.measure import Row, measure, missed, table
+from benchmarks import growth, peers, steps, tailing
+from benchmarks.measure import Row, measure, table, worse
 from tests.support.corpus import write_corpus_tree
 
 WORK = 32
@@ -21,17 +21,20 @@ WORK = 32
 
 def main() -> int:
     """
-    Print both tables.
+    Print the tables.
 
     Returns:
-        The exit code: 1 where a ratio misses its target by more than the noise.
+        The exit code: 1 where a figure is worse than its target, or than what is known and explained in
+        ``benchmarks/README.md`` where that target is missed, by more than the noise.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--lines", type=int, default=250_000, help="lines of the whole conversions")
     parser.add_argument("--sample", type=int, default=25_000, help="lines of the single steps")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds of each")
-    parser.add_argument("--full", action="store_true", help="grow to 4,000,000 lines: takes half an hour")
-    parser.add_argument("--skip-growth", action="store_true", help="print the first table alone")
+    parser.add_argument(
+        "--quick", action="store_true", help="grow to 250,000 lines alone, tail for 5 seconds"
+    )
+    parser.add_argument("--costs", action="store_true", help="print the first table alone")
     arguments = parser.parse_args()
     now = datetime.now(UTC)
     print(f"{now:%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} cores, {platform.system()},", end=" ")
@@ -39,10 +42,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="vinaya-bench-") as name:
         folder = Path(name)
         rows = _costs(folder, arguments.lines, arguments.sample, arguments.rounds)
-        if not arguments.skip_growth:
+        is_good = not any(map(worse, rows))
+        if not arguments.costs:
             print()
-            growth.report(folder, full=arguments.full)
-    return int(any(missed(row) for row in rows))
+            is_good &= growth.report(folder, full=not arguments.quick)
+            print()
+            is_good &= tailing.report(folder, seconds=5 if arguments.quick else 60)
+    return int(not is_good)
 
 
 def _costs(folder: Path, lines: int, sample: int, rounds: int) -> list[Row]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-from benchmarks import growth, peers, steps, tailing
+from benchmarks import growth, peers, starting, steps, tailing
 from benchmarks.measure import Row, measure, table, worse
 from tests.support.corpus import write_corpus_tree
 
@@ -43,6 +43,8 @@ def main() -> int:
         folder = Path(name)
         rows = _costs(folder, arguments.lines, arguments.sample, arguments.rounds)
         is_good = not any(map(worse, rows))
+        print()
+        is_good &= starting.report()
         if not arguments.costs:
             print()
             is_good &= growth.report(folder, full=not arguments.quick)

@@ -24,7 +24,7 @@ from vinaya_bridge.gather import Gatherer, Tally
 from vinaya_bridge.lines import LineReader
 from vinaya_bridge.log import EventLine, Reader
 from vinaya_bridge.log.headers import HeaderFacts, KnownHeaders
-from vinaya_bridge.log.identity import digest_of
+from vinaya_bridge.log.identity import digests_of
 from vinaya_bridge.log.redaction import find_in_bytes
 from vinaya_bridge.mapping import load_mapping
 from vinaya_bridge.placing import Decided, Placer
@@ -162,17 +162,16 @@ class Steps:
                 assert batch.raws
 
     def _read(self) -> None:
-        read = self._reader.read
-        for raw in self.lines:
-            read(raw)
+        for first in range(0, len(self.lines), _BATCH_LINES):
+            self._reader.read_all(self.lines[first : first + _BATCH_LINES])
 
     def _search(self) -> None:
         for text in self._searched:
             find_in_bytes(text)
 
     def _digest(self) -> None:
-        for line in self._events:
-            digest_of(line.record)
+        for first in range(0, len(self._events), _BATCH_LINES):
+            digests_of([line.record for line in self._events[first : first + _BATCH_LINES]])
 
     def _map(self) -> None:
         drafter = self._mapping.drafter

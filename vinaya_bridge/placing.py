@@ -174,9 +174,8 @@ class Placer:
         known = self._known(entries)
         staying = _staying(entries, decided, known)
         settled = settle(entries, staying)
-        if (
-            settled.duplicates or settled.conflicts
-        ):  # of lines that say the same, the first in the input stays
+        if settled.duplicates or settled.conflicts:
+            # Of lines that say the same the first in the input stays; entries come a header's together.
             settled = settle(sorted(entries, key=_where), staying)
         placed.terms[Term.DUPLICATE] += len(settled.duplicates)
         if settled.conflicts:

@@ -240,9 +240,7 @@ class KnownHeaders:
         header = raw[:end]
         is_first = meta.schema == 1
         # Without an escape no string holds a quote, so these can only be the keys. None may be there twice.
-        keys = (
-            (_SEQ, b'"ts":', b'"meta":') if is_first else (_SEQ, _EVENT_ID, _PROCESS_ID, b'"ts":', b'"meta":')
-        )
+        keys = [_SEQ, b'"ts":', b'"meta":', *(() if is_first else (_EVENT_ID, _PROCESS_ID))]
         if not header.startswith(b'{"meta":{"schema":') or any(header.count(key) != 1 for key in keys):
             return
         seq_at = header.find(_SEQ) + len(_SEQ)
@@ -253,11 +251,8 @@ class KnownHeaders:
         if not is_first:
             id_at = header.find(_EVENT_ID) + len(_EVENT_ID)
             id_end = id_at + _ID_LENGTH
-            if (
-                len(meta.event_id) != _ID_LENGTH
-                or header[id_at:id_end] != meta.event_id.encode()
-                or seq_end > id_at
-            ):
+            event_id = meta.event_id.encode()
+            if seq_end > id_at or len(event_id) != _ID_LENGTH or header[id_at:id_end] != event_id:
                 return
         if len(self._known) >= _REMEMBERED:
             self._known.clear()

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from ethogram.clock import Clock, utc_now
 from ethogram.rundir import RunDirectory
+from vinaya_bridge.asides import Aside
 from vinaya_bridge.collecting import Collector, Progress
 from vinaya_bridge.entry import Place
 from vinaya_bridge.errors import InputError
@@ -37,7 +38,7 @@ from vinaya_bridge.report import (
     keeps_lines_whole,
     total_before,
 )
-from vinaya_bridge.scan import Aside, ScanOptions
+from vinaya_bridge.scan import ScanOptions
 from vinaya_bridge.sinks.base import sink_faults
 from vinaya_bridge.spill import Partition
 from vinaya_bridge.stamp import Stamp, timestamp

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from attrs import Factory, define, frozen
 
+from vinaya_bridge.asides import Aside
 from vinaya_bridge.entry import Entry, Place
 from vinaya_bridge.extents import Extent
 from vinaya_bridge.files import Notice
@@ -15,7 +16,7 @@ from vinaya_bridge.ledger import Ledger, Term
 from vinaya_bridge.lines import LineBatch, LineReader, PhysicalLine
 from vinaya_bridge.log import EventLine, Reader
 from vinaya_bridge.log.headers import HeaderFacts
-from vinaya_bridge.scan import Aside, Scanned, Scanner
+from vinaya_bridge.scan import Scanned, Scanner
 from vinaya_bridge.settle import Spread, run_fingerprint
 from vinaya_bridge.spill import Spill, partition_of
 

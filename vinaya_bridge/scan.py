@@ -11,11 +11,11 @@ from attrs import frozen
 from ethogram.validation import OverBound as ScalarBound
 from ethogram.validation import PayloadTooLarge
 from ethogram.vocabulary import MAX_PAYLOAD_BYTES, MAX_TEXT_SCALARS
+from vinaya_bridge.asides import Aside, aside_of, named, over_bound, refused
 from vinaya_bridge.entry import Act, Entry, Opening, Place
-from vinaya_bridge.ledger import Term
 from vinaya_bridge.lines import PhysicalLine
-from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion, Verdict
-from vinaya_bridge.log.codes import OVER_BOUND, UNKNOWN_VERSION, UNSAFE_INTEGER
+from vinaya_bridge.log import EventLine, Reader, Verdict
+from vinaya_bridge.log.codes import UNSAFE_INTEGER
 from vinaya_bridge.log.headers import HeaderFacts
 from vinaya_bridge.log.identity import exact_text
 from vinaya_bridge.log.moment import instant_us
@@ -24,7 +24,6 @@ from vinaya_bridge.mapping.compile import Drafter
 from vinaya_bridge.mapping.emit import Emit, OverBound, with_origin
 from vinaya_bridge.naming import dispatch_run_id, escape, main_run_id
 from vinaya_bridge.reading import split_verdict
-from vinaya_bridge.relay import REFUSED_TYPE, UNKNOWN_VERSION_TYPE, Refusal, line_digest
 
 SELF_TEST_OPERATION = "log.selftest"
 """Vinaya Log reference, Reading rules: Self-test."""
@@ -47,35 +46,6 @@ _ASKS = {
 """The field, and its value, that make an operation a self-test, and an exit no end."""
 
 _DISPATCH_ACTS = (Act.DISPATCHED, Act.DISPATCH_ENDED)
-
-
-class Aside(NamedTuple):
-    """
-    A line, or a piece of one, that gives no events.
-
-    Args:
-        term: What became of it.
-
-        place: Where it lies.
-
-        raw: Its bytes.
-
-        code: Of the fault, or None.
-
-        path: Of the field at fault, or None.
-
-        reason: What is wrong, without any value; or None.
-
-        refusal: What the bridge's own run tells of it, or None.
-    """
-
-    term: Term
-    place: Place
-    raw: bytes
-    code: str | None = None
-    path: str | None = None
-    reason: str | None = None
-    refusal: Refusal | None = None
 
 
 class Scanned(NamedTuple):
@@ -183,60 +153,7 @@ class Scanner:
             if isinstance(found, EventLine):
                 yield self._whole(found, place, raw, record)
             else:
-                yield self._aside(found, place, raw, record)
-
-    def _aside(
-        self, verdict: Blank | UnknownVersion | Refused | None, place: Place, raw: bytes, record: bytes
-    ) -> Aside:
-        if verdict is None:
-            return Aside(Term.PENDING, place, raw)
-        if isinstance(verdict, Blank):
-            return Aside(Term.BLANK, place, raw)
-        if isinstance(verdict, UnknownVersion):
-            refusal = Refusal(
-                UNKNOWN_VERSION_TYPE,
-                None,
-                line_digest(record),
-                "unknown",
-                schema=str(verdict.schema),
-            )
-            reason = "a number that no header version has"
-            return Aside(
-                Term.UNKNOWN_VERSION, place, raw, UNKNOWN_VERSION.id, "$.meta.schema", reason, refusal
-            )
-        return self._refused(
-            raw,
-            record,
-            place,
-            verdict.code.id,
-            verdict.path,
-            verdict.reason,
-            source_run=_named(None if verdict.run is None else main_run_id(verdict.run)),
-            source_type=_name(verdict.kind, verdict.event),
-        )
-
-    def _refused(
-        self,
-        raw: bytes,
-        record: bytes,
-        place: Place,
-        code: str,
-        path: str,
-        reason: str,
-        *,
-        source_run: str = "unknown",
-        source_type: str | None = None,
-    ) -> Aside:
-        refusal = Refusal(
-            REFUSED_TYPE,
-            "malformed",
-            line_digest(record),
-            source_run,
-            source_type=source_type,
-            code=code,
-            detail=f"{path}: {reason}",
-        )
-        return Aside(Term.REFUSED, place, raw, code, path, reason, refusal)
+                yield aside_of(found, place, raw, record)
 
     def events(self, pieces: Sequence[tuple[EventLine, Place, bytes, bytes]]) -> list[Entry | Aside]:
         """
@@ -284,7 +201,7 @@ class Scanner:
             effect = escape(fields.effect_id)
             opening = _dispatch_opening(fields, opening)
         if seq > _MAX_SAFE_SEQ:
-            return self._refused(
+            return refused(
                 raw,
                 record,
                 place,
@@ -296,9 +213,9 @@ class Scanner:
             )
         if isinstance(emits, OverBound):
             run = dispatch_run_id(main_run, effect, 1) if act in _DISPATCH_ACTS else main_run
-            return _over_bound(emits, raw, record, place, _named(run), kind.name, seq)
+            return over_bound(emits, raw, record, place, named(run), kind.name, seq)
         if place.length > _LONG_BYTES and (fault := _too_long(main_run, effect, opening, emits)) is not None:
-            return _over_bound(fault, raw, record, place, "unknown", kind.name, seq)
+            return over_bound(fault, raw, record, place, "unknown", kind.name, seq)
         return Entry(
             line.identity,
             line.digest,
@@ -387,11 +304,6 @@ def _too_long(main_run: str, effect: str, opening: Opening, emits: list[Emit]) -
     return None
 
 
-def _named(run_id: str | None) -> str:
-    """A run as the bridge's own run may name it."""
-    return "unknown" if run_id is None or len(run_id) > MAX_TEXT_SCALARS else run_id
-
-
 def _bounded(text: str | None) -> str | None:
     """A name that a start may carry; one over the protocol's bound is left out, never cut."""
     return text if text is None or len(text) <= MAX_TEXT_SCALARS else None
@@ -405,31 +317,6 @@ def _carrying(emits: list[Emit], line: EventLine, main_run: str) -> list[Emit] |
     # A parent's id is the main run's, with a number; escaped, a character of it takes six bytes at most.
     spare_bytes = 256 + 6 * len(main_run)
     return with_origin(emits, text, is_redacted=line.is_redacted, spare_bytes=spare_bytes)
-
-
-def _over_bound(
-    fault: OverBound, raw: bytes, record: bytes, place: Place, run: str, name: str, seq: int
-) -> Aside:
-    """A line of which an event would break the protocol: refused before any of them is appended."""
-    details = fault.details
-    refusal = Refusal(
-        REFUSED_TYPE,
-        "over_bound",
-        line_digest(record),
-        run,
-        source_type=name,
-        code=OVER_BOUND.id,
-        field=fault.path,
-        count=getattr(details, "count", None) or getattr(details, "bytes", None),
-        max=getattr(details, "max", None),
-        seq=seq,
-    )
-    reason = f"its event {fault.type} would be over a bound of the protocol"
-    return Aside(Term.REFUSED, place, raw, OVER_BOUND.id, fault.path, reason, refusal)
-
-
-def _name(kind: str | None, event: str | None) -> str | None:
-    return None if kind is None or event is None else f"{kind}.{event}"
 
 
 def _opening(line: EventLine, *, in_loop: bool) -> Opening:

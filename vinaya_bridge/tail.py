@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ethogram import CanonicalDraft
 from vinaya_bridge.accounts import Accounts
+from vinaya_bridge.asides import Aside
 from vinaya_bridge.checkpoint import CHECKPOINT_VERSION, Checkpoint, decode_checkpoint
 from vinaya_bridge.entry import Act
 from vinaya_bridge.errors import SinkError
@@ -33,7 +34,7 @@ from vinaya_bridge.places import check_output_not_inside_inputs
 from vinaya_bridge.relay import Lost, opening_draft, relay_drafts
 from vinaya_bridge.report import check_same_mapping, keeps_lines_whole, total_before
 from vinaya_bridge.runs import Held, MainRun, missing_emits
-from vinaya_bridge.scan import Aside, Scanner, ScanOptions
+from vinaya_bridge.scan import Scanner, ScanOptions
 from vinaya_bridge.settle import settle
 from vinaya_bridge.sinks import TailSink, open_sink, parse_sink
 from vinaya_bridge.stamp import timestamp

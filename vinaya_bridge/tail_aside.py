@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vinaya_bridge.accounts import Accounts
+from vinaya_bridge.asides import Aside
 from vinaya_bridge.entry import Act
 from vinaya_bridge.growing import FollowedLine
 from vinaya_bridge.holes import Arrival
@@ -11,7 +12,6 @@ from vinaya_bridge.ledger import Term
 from vinaya_bridge.lines import record_of
 from vinaya_bridge.naming import dispatch_run_id
 from vinaya_bridge.relay import REFUSED_TYPE, Refusal, line_digest, note
-from vinaya_bridge.scan import Aside
 from vinaya_bridge.tail_poll import Batch
 
 _CAUSES = {Term.CONFLICT: "duplicate", Term.LATE: "finished"}

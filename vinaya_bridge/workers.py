@@ -14,6 +14,7 @@ import msgspec
 from attrs import evolve, frozen
 
 from ethogram.rundir import RunDirectory
+from vinaya_bridge.asides import Aside
 from vinaya_bridge.errors import Code, SinkError
 from vinaya_bridge.extents import Extent
 from vinaya_bridge.gather import ExtentRow, Gatherer, Tally
@@ -22,7 +23,7 @@ from vinaya_bridge.mapping import CompiledMapping
 from vinaya_bridge.mapping.load import mapping_from_text
 from vinaya_bridge.output import write_atomically, writing
 from vinaya_bridge.placing import Decided, Placed, Placer
-from vinaya_bridge.scan import Aside, Scanner, ScanOptions
+from vinaya_bridge.scan import Scanner, ScanOptions
 from vinaya_bridge.sinks.base import sink_faults
 from vinaya_bridge.spill import Partition, Spill, Spilled
 from vinaya_bridge.stamp import Stamp

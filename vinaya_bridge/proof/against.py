@@ -11,6 +11,7 @@ from typing import NamedTuple
 import orjson
 
 from ethogram import canonical_payload
+from vinaya_bridge.asides import Aside
 from vinaya_bridge.entry import Act, Entry
 from vinaya_bridge.files import LogFile
 from vinaya_bridge.kept import SETTLED, KeptRow
@@ -24,7 +25,7 @@ from vinaya_bridge.proof.kept_lines import KeptLines, place_of
 from vinaya_bridge.proof.stored import Store
 from vinaya_bridge.relay import REFUSED_TYPE, Refusal, line_digest
 from vinaya_bridge.runs import Known, MainRun, missing_emits
-from vinaya_bridge.scan import Aside, Scanner
+from vinaya_bridge.scan import Scanner
 
 _READ_AGAIN = (Term.REFUSED, Term.UNKNOWN_VERSION)
 _ENDS = (Only.ENDS_RUN, Only.NOT_ENDS_RUN)

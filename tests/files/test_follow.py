@@ -213,6 +213,19 @@ def test_hazard_9_a_late_append_to_a_removed_file_is_read_for_the_grace_time(sce
     assert scene.follower.lag().files == 0
 
 
+def test_hazard_9_a_removed_queue_is_read_as_long_as_its_sender_may_hold_it(scene: Scene) -> None:
+    scene.append("7.draining", "one\n")
+    with scene.path("7.draining").open("ab") as writer:
+        assert scene.poll() == ["one"]
+        scene.path("7.draining").unlink()
+        assert scene.poll() == []
+        writer.write(b"late\n")
+        writer.flush()
+        assert scene.poll(seconds=100) == ["late"]
+        assert scene.poll(seconds=100) == []
+    assert (scene.follower.lag().files, scene.gaps) == (0, [])
+
+
 def test_hazard_10_a_slot_that_is_there_at_the_first_start_is_read_before_the_live_file(scene: Scene) -> None:
     scene.append("7", "live\n")
     scene.append("7.1", "slot\n")

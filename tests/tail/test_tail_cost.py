@@ -12,7 +12,19 @@ import pytest
 
 from tests.support.samples import sample
 from tests.support.strategies import Line
-from tests.tail.tailing import Desk, beat, exited, started, text_of
+from tests.tail.tailing import (
+    SETTLE_SECONDS,
+    Desk,
+    beat,
+    converted,
+    exited,
+    facts,
+    identity_of,
+    process_order,
+    started,
+    text_of,
+)
+from vinaya_bridge.holes import Holes
 
 SINKS = ["runs", "sqlite", "jsonl"]
 
@@ -98,3 +110,23 @@ def test_the_report_of_a_tail_is_not_written_while_nothing_comes(tmp_path: Path)
         for _ in range(3):
             desk.poll(tail, after=60)
         assert (desk.out / "report.json").stat().st_mtime_ns == written
+
+
+def test_no_more_lines_wait_than_a_position_can_hold_and_those_that_came_first_go_on(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    processes = ["proc-a", "proc-b", "proc-c"]
+    with desk.tail() as tail:
+        tail._holes = Holes(SETTLE_SECONDS, most_waiting=10)
+        desk.append([beat(0, process=process) for process in processes])
+        desk.poll(tail)
+        for process in processes:
+            desk.append([beat(seq, process=process) for seq in range(2, 6)])
+            poll = desk.poll(tail)
+        assert tail.status().waiting == 8
+        assert poll.new == [identity_of(beat(seq, process="proc-a")) for seq in range(2, 6)]
+        desk.append([beat(1, process=process) for process in processes])
+        desk.poll(tail)
+        assert tail.status().waiting == 0
+    assert facts(desk.out) == facts(converted(desk))
+    orders = {process: seqs for (_, process), seqs in process_order(desk.out, desk.log).items()}
+    assert sorted(orders.values()) == [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5], [0, 2, 3, 4, 5, 1]]

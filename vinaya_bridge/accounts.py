@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from attrs import evolve
+
 from vinaya_bridge.ledger import JsonValue, Ledger, Term
 from vinaya_bridge.mapping import CompiledMapping
 from vinaya_bridge.output import Output
@@ -96,9 +98,8 @@ class Accounts:
         Raises:
             SinkError: It cannot be written.
         """
-        ledger = Ledger()
-        ledger.merge(self.ledger)
-        ledger.read += len(waiting)
+        # All but the terms is shared: a copy of what was seen of each process would grow with the time it runs.
+        ledger = evolve(self.ledger, terms=self.ledger.terms.copy(), read=self.ledger.read + len(waiting))
         ledger.settle(Term.PENDING, len(waiting))
         report = build_report(
             ledger=ledger,

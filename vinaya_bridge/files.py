@@ -116,6 +116,8 @@ class LogFile:
         device: The device number at the time of listing.
 
         inode: The inode number at the time of listing.
+
+        place: Where it is, absolute, as text for comparing and not for opening; only for files that are followed.
     """
 
     path: Path
@@ -125,6 +127,7 @@ class LogFile:
     compression: Compression
     device: int
     inode: int
+    place: str = ""
 
     @property
     def order(self) -> tuple[str, int, str]:
@@ -314,16 +317,17 @@ def _walk_directory(root: Path, seen: set[tuple[int, int]]) -> Iterator[Found | 
         below: list[tuple[str, str]] = []
         for entry in entries:
             name = relative + printable(entry.name)
-            is_log = is_log_name(entry.name)
+            is_named = is_log = is_log_name(entry.name)
             try:
                 # Follows links: one to a directory may lead to logs, so it is named.
-                if not is_log and not entry.is_dir():
+                is_named = is_log or entry.is_dir()
+                if not is_named:
                     continue
                 status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue  # gone since it was listed: the same as never there
             except OSError as error:
-                if is_log:
+                if is_named:
                     yield Notice(name, UNREADABLE, reason(error))
                 continue
             if _met(status, seen):

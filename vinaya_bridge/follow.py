@@ -10,7 +10,7 @@ from typing import Final
 from attrs import frozen
 
 from vinaya_bridge.content import Compression
-from vinaya_bridge.files import MISSING, UNREADABLE, Bucket, Notice
+from vinaya_bridge.files import Bucket, Notice
 from vinaya_bridge.followed import FollowedFiles
 from vinaya_bridge.gaps import BAD_STATE, LOST, REWRITTEN, TORN, Gap, gap_at, loss
 from vinaya_bridge.growing import Change, FollowedLine, GrowingFile
@@ -102,7 +102,7 @@ class Follower:
 
         exclude: A directory that is not searched, such as the output.
 
-        max_open: How many descriptors to hold; those of removed files are kept above it.
+        max_open: How many descriptors to hold: see `FollowedFiles`.
 
         poll_bytes: About how many bytes one poll reads.
     """
@@ -151,7 +151,6 @@ class Follower:
         self._state_fault = None
         listing, faults = self._roots.list_files()
         self._files.faults += faults
-        is_whole = not any(fault.code in (MISSING, UNREADABLE) for fault in faults)
         live = {each.file.stream for each in self._files.growing.values() if each.is_linked_live}
         live |= {saved.stream for saved in self._pending if saved.bucket == Bucket.LIVE.value}
         vanished, new = self._match(listing, now)
@@ -163,10 +162,10 @@ class Follower:
         }
         gaps += self._vanished_gaps(vanished, new, rotated_in, live)
         gaps += self._drop_sealed(listing)
-        if is_whole:
-            gaps += self._pending_gaps(listing, rotated_in, live)
+        gaps += self._pending_gaps(listing, rotated_in, live)
         lines = self._read(listing, positions, gaps, now)
         self._drop(gaps, now)
+        self._files.faults += [each.fault for each in self._sealed.values() if each.fault is not None]
         if lines or self._active_at is None:
             self._active_at = now
         return Poll(lines, gaps, notices + self._files.take_new_faults(), self._more)
@@ -223,7 +222,9 @@ class Follower:
         """Bring names up to date; return the files whose names are gone, and those that were not there before."""
         vanished: list[GrowingFile] = []
         for key, growing in self._files.growing.items():
-            if key not in listing and growing.missing_since is None:
+            if key in listing or growing.missing_since is not None:
+                continue
+            if not self._roots.is_hidden(growing.file.place):
                 growing.missing_since = now
                 vanished.append(growing)
         new: list[GrowingFile] = []
@@ -296,22 +297,28 @@ class Follower:
     def _pending_gaps(
         self, listing: dict[Key, Listed], rotated_in: set[str], live: set[str]
     ) -> Iterator[Gap]:
-        """Judge, once all roots could be listed, the files of the saved state that were not found again."""
+        """Judge the files of the saved state that were not found again, once they cannot be where they were."""
         pending, self._pending = self._pending, []
         for saved in pending:
-            if saved.position.first is None:
-                # By inode where nothing of its content is known (hazard 14).
-                is_there = (saved.device, saved.inode) in listing
-                if saved.modified_ns is not None or (
-                    self._files.has_part(saved.part) if saved.part else is_there
-                ):
-                    continue
-            elif self._files.is_carried(saved.position):
+            if self._is_found(saved, listing):
+                continue
+            if self._roots.may_come_back(saved.place):
+                self._pending.append(saved)
+                continue
+            if saved.modified_ns is not None:
                 continue
             code = loss(saved, rotated_in, live, is_open=False, is_replaced=False)
             if code is not None:
                 yield gap_at(saved, code)
             self._files.remember(saved.position)
+
+    def _is_found(self, saved: SavedFile, listing: dict[Key, Listed]) -> bool:
+        if saved.position.first is not None:
+            return self._files.is_carried(saved.position)
+        if saved.part is not None:
+            return self._files.has_part(saved.part)
+        # By inode where nothing of its content is known (hazard 14).
+        return (saved.device, saved.inode) in listing
 
     def _read(
         self,
@@ -323,7 +330,11 @@ class Follower:
         """Read all files that changed, in order, up to the limit of a poll."""
         due: list[tuple[GrowingFile, os.stat_result] | SealedFile] = [
             *self._due_growing(listing),
-            *(each for each in self._sealed.values() if each.is_due(now, self._settle_seconds)),
+            *(
+                each
+                for key, each in self._sealed.items()
+                if (key in listing or each.behind) and each.is_due(now, self._settle_seconds)
+            ),
         ]
         due.sort(key=_reading_order)
         lines: list[FollowedLine] = []
@@ -331,8 +342,7 @@ class Follower:
         self._more = False
         for each in due:
             if isinstance(each, SealedFile):
-                got, fault = each.read(rest)
-                self._files.faults += [] if fault is None else [fault]
+                got = each.read(rest, now)
                 behind = each.behind
             else:
                 got = self._read_growing(*each, positions, gaps, max(rest, _LEAST_READ_BYTES))
@@ -392,7 +402,7 @@ class Follower:
 
     def _drop_sealed(self, listing: dict[Key, Listed]) -> Iterator[Gap]:
         for key, sealed in list(self._sealed.items()):
-            if key in listing or sealed.behind:
+            if key in listing or sealed.behind or self._roots.is_hidden(sealed.file.place):
                 continue
             del self._sealed[key]
             if not sealed.done:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import sys
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from typing import Final
@@ -20,7 +22,8 @@ class FollowedFiles:
     Growing files, their descriptors and the positions in them.
 
     Args:
-        max_open: How many descriptors to hold; those of removed files are kept above it.
+        max_open: How many descriptors to hold, and at most half of those that the process may have; those of
+            removed files are kept above it.
 
     Attributes:
         growing: The files by device and inode.
@@ -31,7 +34,7 @@ class FollowedFiles:
     def __init__(self, max_open: int) -> None:
         self.growing: dict[Key, GrowingFile] = {}
         self.faults: list[Notice] = []
-        self._max_open = max_open
+        self._max_open = max(1, min(max_open, _descriptors_to_spare()))
         self._told: set[Notice] = set()
         self._open: dict[GrowingFile, None] = {}  # in the order of their last use
         self._remembered: deque[Position] = deque(maxlen=_REMEMBERED_POSITIONS)
@@ -183,11 +186,23 @@ class FollowedFiles:
         """
         Note a fault and have the file looked at again in the next poll; a name that is gone is no fault.
 
+        A descriptor can stay bad for ever, as one of a network file system whose server came back, so the file is
+        opened anew while it has a name.
+
         Args:
             growing: The file.
 
             error: What went wrong.
         """
         growing.look_again()
+        if growing.missing_since is None:
+            growing.close()
+            self._open.pop(growing, None)
         if not isinstance(error, FileNotFoundError):
             self.faults.append(Notice(growing.file.name, UNREADABLE, reason(error)))
+
+
+def _descriptors_to_spare() -> int:
+    """Half of the descriptors that the process may have: the output needs some too."""
+    soft_limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft_limit == resource.RLIM_INFINITY else soft_limit // 2

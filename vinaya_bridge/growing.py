@@ -298,4 +298,5 @@ class GrowingFile:
             size=max(self.size, self.position.offset),
             position=self.position,
             part=self.part,
+            place=self.file.place,
         )

@@ -12,6 +12,7 @@ from vinaya_bridge.entry import Entry
 
 _REMEMBERED_PROCESSES = 10_000
 _SAVED_PROCESSES = 256
+_MOST_WAITING = 20_000
 
 
 class Arrival(msgspec.Struct, frozen=True, array_like=True):
@@ -71,7 +72,8 @@ class Holes:
 
     A hole is normal (a line can go elsewhere, or never land), so nothing waits for longer than the settle time. Only
     the processes seen last are remembered, ten thousand of them, and 256 over a restart: one that comes again after
-    these counts as new.
+    these counts as new. No more than twenty thousand lines wait, since they are part of every position: beyond that,
+    as when a long history is read for the first time, the process that has waited longest goes on.
 
     Args:
         settle_seconds: How long a line waits at most.
@@ -79,6 +81,8 @@ class Holes:
         waiting: Lines that waited when an earlier run stopped.
 
         seen: What `seen` gave then.
+
+        most_waiting: How many lines wait at most.
     """
 
     def __init__(
@@ -86,7 +90,10 @@ class Holes:
         settle_seconds: float,
         waiting: Iterable[Arrival] = (),
         seen: Iterable[tuple[str, int]] = (),
+        *,
+        most_waiting: int = _MOST_WAITING,
     ) -> None:
+        self._most_waiting = most_waiting
         self._settle_seconds = settle_seconds
         self._last = OrderedDict(seen)
         self._waiting: dict[str, list[Arrival]] = defaultdict(list)
@@ -134,7 +141,22 @@ class Holes:
                     break
                 admitted.append(arrival)
                 self._saw(process, arrival.seq if last is None else max(last, arrival.seq))
-        return admitted
+        return admitted + self._surplus()
+
+    def _surplus(self) -> list[Arrival]:
+        """The lines of the processes that have waited longest, where too many wait."""
+        surplus = sum(map(len, self._waiting.values())) - self._most_waiting
+        released: list[Arrival] = []
+        for process in sorted(self._waiting, key=self._waiting_since) if surplus > 0 else ():
+            if len(released) >= surplus:
+                break
+            lines = self._waiting.pop(process)
+            released += lines
+            self._saw(process, max(self._last.get(process, -1), lines[-1].seq))
+        return released
+
+    def _waiting_since(self, process: str) -> float:
+        return min(arrival.since for arrival in self._waiting[process])
 
     def _overdue(self, lines: list[Arrival], now: float) -> int:
         """How many lines, by seq, are at or before one that has waited for long enough."""

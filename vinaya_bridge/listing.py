@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from vinaya_bridge.files import LogFile, Notice, StreamNames, identities, walk
+from attrs import evolve
+
+from vinaya_bridge.content import printable
+from vinaya_bridge.files import MISSING, UNREADABLE, LogFile, Notice, StreamNames, identities, walk
 
 _MOST_LISTINGS: Final = 3
 
@@ -24,7 +27,7 @@ class Listed(NamedTuple):
 
         relative: Its path relative to that root.
 
-        file: The file.
+        file: The file, its place filled in.
 
         status: Its status at the time of listing.
     """
@@ -50,6 +53,8 @@ class Roots:
         self._exclude = exclude
         self._names = StreamNames(self._roots)
         self._last: dict[Key, Listed] = {}
+        self._missing: set[str] = set()
+        self._unlisted: set[str] = set()
 
     def list_files(self) -> tuple[dict[Key, Listed], list[Notice]]:
         """
@@ -65,14 +70,36 @@ class Roots:
                 break
         return self._last, notices
 
+    def is_hidden(self, place: str) -> bool:
+        """
+        Tell whether a file may be there although the last listing lacks it: it, or a directory on the way to it, could
+        not be read.
+
+        Args:
+            place: See `LogFile`.
+        """
+        return _is_below(place, self._unlisted)
+
+    def may_come_back(self, place: str) -> bool:
+        """
+        Tell whether nothing is known of a file that the last listing lacks: it is hidden, or its root is not there.
+
+        Args:
+            place: See `LogFile`; empty: any of the roots may be its own.
+        """
+        nowhere = self._unlisted | self._missing
+        return _is_below(place, nowhere) if place else bool(nowhere)
+
     def _list_once(self) -> tuple[dict[Key, Listed], list[Notice]]:
         seen = set() if self._exclude is None else identities([self._exclude])
         listing: dict[Key, Listed] = {}
         notices: list[Notice] = []
+        self._missing, self._unlisted = set(), set()
         for root, argument in enumerate(self._roots):
             for found in walk(argument, seen):
                 if isinstance(found, Notice):
                     notices.append(found)
+                    self._note(found, argument)
                     continue
                 key = (found.status.st_dev, found.status.st_ino)
                 before = self._last.get(key)
@@ -80,8 +107,30 @@ class Roots:
                     file = before.file  # described anew for each poll, a thousand files would cost 10 ms
                 else:
                     file = self._names.log_file(found, root)
+                    file = evolve(file, place=_place(found.path))
                 listing[key] = Listed(root, found.relative, file, found.status)
         return listing, notices
+
+    def _note(self, notice: Notice, argument: str) -> None:
+        """Remember what could not be listed."""
+        if notice.code is MISSING:
+            self._missing |= {_place(argument), _place(argument, is_resolved=True)}
+        elif notice.code is UNREADABLE:
+            is_root = notice.name == printable(argument)
+            self._unlisted.add(_place(argument) if is_root else f"{_place(argument)}/{notice.name}")
+
+
+def _place(path: str, *, is_resolved: bool = False) -> str:
+    """Where a path leads, absolute, as text for comparing; a name that no file can have stands for itself."""
+    try:
+        return printable(os.path.realpath(path) if is_resolved else os.path.abspath(path))  # noqa: PTH100
+    except ValueError:
+        return printable(path)
+
+
+def _is_below(place: str, these: set[str]) -> bool:
+    """Tell whether a place is one of these, or below one."""
+    return any(place == each or place.startswith(f"{each}/") for each in these)
 
 
 def _names(listing: dict[Key, Listed]) -> dict[Key, str]:

@@ -232,6 +232,8 @@ class SavedFile:
 
         modified_ns: The modification time in nanoseconds of a compressed file that was read to its end, else
             None.
+
+        place: Where it was: see `LogFile`. Empty where that is not known.
     """
 
     name: str
@@ -243,6 +245,7 @@ class SavedFile:
     position: Position
     part: Mark | None = None
     modified_ns: int | None = None
+    place: str = ""
 
 
 @frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from vinaya_bridge.files import LogFile, Notice
+from vinaya_bridge.files import BAD_COMPRESSION, LogFile, Notice
 from vinaya_bridge.growing import FollowedLine
 from vinaya_bridge.lines import LineBatch, LineReader, read_lines
 from vinaya_bridge.positions import START, SavedFile
@@ -32,12 +32,15 @@ class SealedFile:
         size: Its size as it is stored, in bytes.
 
         done: Whether it was read to its end.
+
+        fault: What ended its last reading early, or None.
     """
 
     def __init__(self, file: LogFile, status: os.stat_result, now: float, *, done: bool) -> None:
         self.file = file
         self.size = status.st_size
         self.done = done
+        self.fault: Notice | None = None
         self._modified_ns = status.st_mtime_ns
         self._changed_at = now
         self._reader: LineReader | None = None
@@ -81,16 +84,18 @@ class SealedFile:
         """
         return not self.done and (self.behind or now - self._changed_at >= settle_seconds)
 
-    def read(self, limit: int) -> tuple[list[FollowedLine], Notice | None]:
+    def read(self, limit: int, now: float) -> list[FollowedLine]:
         """
         Read on.
 
         Args:
             limit: About how many bytes of content to give.
 
+            now: The time, in seconds.
+
         Returns:
-            The lines, and what ended the reading early, if anything did. A last line without 0x0A is given
-            too: the file will not grow.
+            The lines. A last line without 0x0A is given too: the file will not grow. What could not be read,
+            and may be later, is tried again after the settle time.
         """
         if self._reader is None:
             self._reader = read_lines(self.file, digest=False)
@@ -113,10 +118,11 @@ class SealedFile:
             )
             limit -= sum(map(len, batch.raws))
             if limit <= 0:
-                return lines, None
-        fault = self._reader.fault
-        self.done, self._reader = True, None
-        return lines, fault
+                return lines
+        self.fault, self._reader = self._reader.fault, None
+        self.done = self.fault is None or self.fault.code is BAD_COMPRESSION
+        self._changed_at = now
+        return lines
 
     def saved(self) -> SavedFile:
         """
@@ -134,4 +140,5 @@ class SealedFile:
             size=self.size,
             position=START,
             modified_ns=self._modified_ns if self.done else None,
+            place=self.file.place,
         )

@@ -33,7 +33,7 @@ from vinaya_bridge.output import OUTPUT_UNWRITABLE, Output
 from vinaya_bridge.places import check_output_not_inside_inputs
 from vinaya_bridge.relay import Lost, opening_draft, relay_drafts
 from vinaya_bridge.report import check_same_mapping, keeps_lines_whole, total_before
-from vinaya_bridge.runs import Held, MainRun, missing_emits
+from vinaya_bridge.runs import missing_emits
 from vinaya_bridge.scan import Scanner, ScanOptions
 from vinaya_bridge.settle import settle
 from vinaya_bridge.sinks import TailSink, open_sink, parse_sink
@@ -41,8 +41,8 @@ from vinaya_bridge.stamp import timestamp
 from vinaya_bridge.steady import Now, SteadyClock
 from vinaya_bridge.tail_aside import AsideKeeper
 from vinaya_bridge.tail_poll import Batch, Status, TailPoll, joined
+from vinaya_bridge.tail_runs import MainRuns
 
-_IDLE_MAIN_RUNS = 256
 _REPORT_EVERY_SECONDS = 5.0
 _POLL_BYTES = 4 << 20
 """A signal is looked at between polls, so this bounds how long stopping takes."""
@@ -161,14 +161,14 @@ class Tail:
     def _restore(self, saved: Checkpoint | None) -> None:
         """Take up what was read and not written when the tail before this one stopped."""
         now = self._clock()
-        self._main_runs: dict[str, MainRun] = {}
+        self._main_runs = MainRuns(self._sink.index)
         self._holes = Holes(self._settle_seconds)
         if saved is not None:
             waiting = [replace(each, since=min(each.since, now)) for each in saved.waiting]
             self._holes = Holes(self._settle_seconds, waiting, saved.seen)
             for held in saved.held:
                 last_activity = min(held.last_activity, now)
-                self._main_run(held.ends[0].main_run).hold(replace(held, last_activity=last_activity))
+                self._main_runs.hold(replace(held, last_activity=last_activity))
         self._recovered = self._sink.recovered()
         self._committed: bytes | None = None
         self._reported_at = now
@@ -240,13 +240,12 @@ class Tail:
         lossy = frozenset(gap.stream for gap in poll.gaps)
         admitted = self._holes.admit(self._settled(arrivals, batch), now, lossy)
         self._place(admitted, batch, now)
-        for main_run in self._main_runs.values():
-            batch.appends.extend(main_run.finish_quiet(now, self._settle_seconds))
+        batch.appends.extend(self._main_runs.finish_quiet(now, self._settle_seconds))
         new = self._new_identities(batch)
         self._accounts.count(Term.CONVERTED, len(new))
         self._commit(batch, poll.gaps)
         recovered, self._recovered = self._recovered, []
-        self._forget_idle()
+        self._main_runs.forget_idle()
         if now - self._reported_at >= _REPORT_EVERY_SECONDS and not self._accounts.is_reported:
             self._report()
         return TailPoll(
@@ -279,7 +278,9 @@ class Tail:
         """Drop repeats of what is durable, of what waits and of each other; keep what conflicts."""
         known = self._sink.index.known(arrival.identity for arrival in arrivals)
         pending = {
-            entry.identity: entry.digest for held in self._held() for entry in (*held.ends, *held.waiting)
+            entry.identity: entry.digest
+            for held in self._main_runs.held()
+            for entry in (*held.ends, *held.waiting)
         }
         pending.update((arrival.identity, arrival.digest) for arrival in self._holes.waiting())
         staying = pending | {identity: line.digest for identity, line in known.items()}
@@ -306,7 +307,7 @@ class Tail:
             groups.setdefault(arrival.entry.main_run, []).append(arrival)
         known = self._sink.index.known(arrival.identity for arrival in admitted)
         for main_run, arrivals in groups.items():
-            run = self._main_run(main_run)
+            run = self._main_runs.get(main_run)
             for arrival in in_order(arrivals):
                 entry = arrival.entry
                 if entry.act >= Act.UNMAPPED:
@@ -321,6 +322,7 @@ class Tail:
                 if entry.identity in known:
                     self._accounts.count(Term.DUPLICATE)  # half of it was written; the rest is now
                 batch.appends.extend(appends)
+        self._main_runs.used(groups)
 
     # ------------------------------------------------------------------------------------ durable
 
@@ -332,12 +334,7 @@ class Tail:
 
     def _commit(self, batch: Batch, gaps: Sequence[Gap]) -> None:
         """Make kept lines durable, then events and position as one."""
-        already = self._sink.index.told(batch.refusals)
-        opened = self._sink.last_seq(RELAY_RUN) > 0
-        told = relay_drafts(batch.refusals.values(), already=already, opened=opened)
-        for gap in gaps:
-            lost = Lost(gap.stream, gap.code.id, gap.offset, gap.line)
-            told += [lost.draft()] if told or opened else [opening_draft(), lost.draft()]
+        told = self._told(batch, gaps) if batch.refusals or gaps else []
         events = [
             (append.run_id, CanonicalDraft(append.type, append.payload, append.captured_at))
             for append in batch.appends
@@ -353,33 +350,27 @@ class Tail:
         for _, draft in events[len(batch.appends) :]:
             self._accounts.ledger.events[draft.type] += 1
 
+    def _told(self, batch: Batch, gaps: Sequence[Gap]) -> list[CanonicalDraft]:
+        """What the bridge's own run has to tell; looked at only then, since its log is read for it."""
+        already = self._sink.index.told(batch.refusals)
+        opened = self._sink.last_seq(RELAY_RUN) > 0
+        told = relay_drafts(batch.refusals.values(), already=already, opened=opened)
+        for gap in gaps:
+            lost = Lost(gap.stream, gap.code.id, gap.offset, gap.line)
+            told += [lost.draft()] if told or opened else [opening_draft(), lost.draft()]
+        return told
+
     def _checkpoint(self) -> bytes:
         saved = Checkpoint(
             CHECKPOINT_VERSION,
             self._follower.state(),
             self._holes.waiting(),
-            self._held(),
+            self._main_runs.held(),
             self._holes.seen(),
             self._accounts.total(),
             self._kept.index_bytes,
         )
         return msgspec.msgpack.encode(saved)
-
-    def _held(self) -> list[Held]:
-        return [held for main_run in self._main_runs.values() for held in main_run.held()]
-
-    def _main_run(self, main_run: str) -> MainRun:
-        known = self._main_runs.pop(main_run, None)
-        if known is None:
-            known = MainRun(main_run, self._sink.index.facts(main_run))
-        self._main_runs[main_run] = known  # the one used last stands last
-        return known
-
-    def _forget_idle(self) -> None:
-        """Let go of the main runs used longest ago: they are made again from the output."""
-        idle = [name for name, main_run in self._main_runs.items() if not main_run.held()]
-        for name in idle[: max(0, len(idle) - _IDLE_MAIN_RUNS)]:
-            del self._main_runs[name]
 
     # ------------------------------------------------------------------------------------ telling
 
@@ -394,7 +385,7 @@ class Tail:
         )
 
     def _report(self) -> None:
-        held = [entry.identity for each in self._held() for entry in (*each.ends, *each.waiting)]
+        held = [entry.identity for each in self._main_runs.held() for entry in (*each.ends, *each.waiting)]
         waiting = {*held, *(arrival.identity for arrival in self._holes.waiting())}
         waiting.difference_update(self._sink.index.known(waiting))
         self._accounts.report(waiting=waiting, ended_at=self._timestamp())

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.modes import bound_by_modes
 from vinaya_bridge.content import Compression
 from vinaya_bridge.files import (
     CODES,
@@ -23,8 +22,6 @@ from vinaya_bridge.files import (
     parse_name,
 )
 
-NOBODY = 65534
-
 
 def put(path: Path, content: bytes = b"{}\n") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,19 +31,6 @@ def put(path: Path, content: bytes = b"{}\n") -> Path:
 
 def names(*inputs: Path) -> list[str]:
     return [file.name for file in discover(inputs).files]
-
-
-@contextmanager
-def bound_by_modes() -> Iterator[None]:
-    """Work as a user whom file modes bind; root may read everything."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 @pytest.mark.parametrize(
@@ -232,6 +216,24 @@ def test_an_unreadable_file_is_named_and_the_others_are_found(
     assert [(notice.name, notice.code, notice.message) for notice in found.notices] == [
         ("7.ndjson", UNREADABLE, "permission denied"),
         ("hidden", UNREADABLE, "permission denied"),
+    ]
+
+
+def test_a_directory_that_can_be_listed_and_not_searched_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.chmod(0o755)
+    put(Path("logs/acme-lantern/7.ndjson"))
+    put(Path("logs/8.ndjson"))
+    put(Path("logs/readme"))
+    Path("logs").chmod(0o444)
+    with bound_by_modes():
+        found = discover(["logs"])
+    Path("logs").chmod(0o755)
+    assert [(notice.name, notice.code) for notice in found.notices] == [
+        ("8.ndjson", UNREADABLE),
+        ("acme-lantern", UNREADABLE),
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import resource
 import shutil
 import socket
 from collections.abc import Callable, Iterator
@@ -13,8 +14,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from tests.support.modes import bound_by_modes
 from vinaya_bridge.errors import Code
-from vinaya_bridge.files import BAD_COMPRESSION, MISSING, NOT_A_LOG, Bucket
+from vinaya_bridge.files import BAD_COMPRESSION, MISSING, NOT_A_LOG, UNREADABLE, Bucket
 from vinaya_bridge.follow import Follower, Poll
 from vinaya_bridge.gaps import BAD_STATE, CODES, LOST, REWRITTEN, ROTATED_PAST, TORN
 
@@ -211,6 +213,19 @@ def test_hazard_9_a_late_append_to_a_removed_file_is_read_for_the_grace_time(sce
     assert scene.follower.lag().files == 0
 
 
+def test_hazard_9_a_removed_queue_is_read_as_long_as_its_sender_may_hold_it(scene: Scene) -> None:
+    scene.append("7.draining", "one\n")
+    with scene.path("7.draining").open("ab") as writer:
+        assert scene.poll() == ["one"]
+        scene.path("7.draining").unlink()
+        assert scene.poll() == []
+        writer.write(b"late\n")
+        writer.flush()
+        assert scene.poll(seconds=100) == ["late"]
+        assert scene.poll(seconds=100) == []
+    assert (scene.follower.lag().files, scene.gaps) == (0, [])
+
+
 def test_hazard_10_a_slot_that_is_there_at_the_first_start_is_read_before_the_live_file(scene: Scene) -> None:
     scene.append("7", "live\n")
     scene.append("7.1", "slot\n")
@@ -273,6 +288,18 @@ def test_hazard_13_a_new_file_with_an_old_inode_number_is_a_new_file(scene: Scen
         assert scene.poll() == []
         assert scene.poll(seconds=60) == []
         assert scene.gaps == []
+
+
+def test_hazard_13_a_known_inode_under_another_name_with_other_content_is_another_file(scene: Scene) -> None:
+    scene.append("7", "one\ntwo\n")
+    assert scene.poll() == ["one", "two"]
+    inode = scene.path("7").stat().st_ino
+    scene.path("7").rename(scene.path("8"))
+    scene.write("8", "eight\nnine\nten\n")
+    scene.append("7", "one\ntwo\nthree\n")
+    assert scene.path("8").stat().st_ino == inode
+    scene.restart()
+    assert (scene.poll(), scene.gaps) == (["three", "eight", "nine", "ten"], [])
 
 
 def test_hazard_14_a_file_whose_first_line_is_unfinished_is_told_from_another(scene: Scene) -> None:
@@ -635,6 +662,122 @@ def test_hazard_44_nothing_in_the_tree_changes(scene: Scene) -> None:
         scene.poll()
         scene.restart()
     assert tree() == before
+
+
+# --- what cannot be read for a while
+
+
+@pytest.fixture
+def shut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A log directory, reached in a way that file modes below it decide over."""
+    monkeypatch.chdir(tmp_path)
+    tmp_path.chmod(0o755)
+    Path("logs/a").mkdir(parents=True)
+    return Path("logs")
+
+
+def polled(follower: Follower, now: float) -> tuple[list[bytes], list[Code], list[Code]]:
+    """The lines, gaps and notices of a poll by somebody whom file modes bind."""
+    with bound_by_modes():
+        poll = follower.poll(now)
+    return (
+        [line.raw for line in poll.lines],
+        [gap.code for gap in poll.gaps],
+        [notice.code for notice in poll.notices],
+    )
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_hazard_39_a_file_without_permission_is_told_once_and_read_once_it_has_it(
+    shut: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    path = shut / ("7.ndjson" if compress is bytes else "7.ndjson.gz")
+    path.write_bytes(compress(b"one\n"))
+    path.chmod(0)
+    follower = Follower([shut], settle_seconds=SETTLE_SECONDS)
+    polls = [polled(follower, now) for now in (0, 10, 11, 20, 21)]
+    assert [codes for _, _, codes in polls if codes] == [[UNREADABLE]]
+    assert [poll[:2] for poll in polls] == [([], [])] * 5
+    with bound_by_modes():
+        state = follower.state()
+    follower.close()
+    path.chmod(0o644)
+    follower = Follower([shut], settle_seconds=SETTLE_SECONDS, state=state)
+    assert [line for now in (40, 50) for line in polled(follower, now)[0]] == [b"one"]
+    follower.close()
+
+
+def test_hazard_39_a_directory_that_cannot_be_listed_for_a_while_is_no_loss(shut: Path) -> None:
+    for number in range(4):
+        (shut / "a" / f"{number}.ndjson").write_bytes(b"one\nhalf")
+    (shut / "a" / "5.ndjson.gz").write_bytes(gzip.compress(b"five\n"))
+    follower = Follower([shut], settle_seconds=SETTLE_SECONDS, max_open=2)
+    assert polled(follower, 0) == ([b"one"] * 4, [], [])
+    (shut / "a").chmod(0)
+    assert polled(follower, 1) == ([], [], [UNREADABLE])
+    assert polled(follower, 600) == ([], [], [])
+    for number in range(4):
+        with (shut / "a" / f"{number}.ndjson").open("ab") as file:
+            file.write(b" whole\n")
+    (shut / "a").chmod(0o755)
+    assert polled(follower, 601) == ([b"half whole"] * 4 + [b"five"], [], [])
+    follower.close()
+
+
+def test_hazard_43_a_descriptor_that_went_bad_is_told_and_the_file_is_opened_anew(scene: Scene) -> None:
+    scene.append("7", "one\n")
+    assert scene.poll() == ["one"]
+    (growing,) = scene.follower._files.growing.values()
+    cannot_be_read = os.open(scene.root / "other", os.O_WRONLY | os.O_CREAT)
+    os.dup2(cannot_be_read, growing.descriptor)
+    os.close(cannot_be_read)
+    scene.append("7", "two\n")
+    assert scene.poll() == []
+    assert [notice.code for notice in scene.last.notices] == [UNREADABLE]
+    assert (scene.poll(), scene.gaps) == (["two"], [])
+
+
+def test_a_loss_is_told_also_while_another_root_is_missing(scene: Scene, tmp_path: Path) -> None:
+    roots = [scene.root, tmp_path / "outbox"]
+    scene.append("7", "one\n")
+    follower = Follower(roots, settle_seconds=5)
+    follower.poll(0)
+    follower.close()
+    scene.path("7").unlink()
+    follower = Follower(roots, settle_seconds=5, state=follower.state())
+    assert [(gap.name, gap.code) for gap in follower.poll(1).gaps] == [("7.ndjson", LOST)]
+    follower.close()
+
+
+def test_state_does_not_grow_with_every_start_while_a_root_is_missing(scene: Scene, tmp_path: Path) -> None:
+    scene.append("7", "one\n")
+    scene.append("8", "unfinished")
+    (scene.root / "9.ndjson.gz").write_bytes(gzip.compress(b"nine\n"))
+    state: bytes | None = None
+    sizes = []
+    for start in range(4):
+        follower = Follower([scene.root, tmp_path / "outbox"], settle_seconds=0, state=state)
+        follower.poll(start)
+        state = follower.state()
+        follower.close()
+        sizes.append(len(json.loads(state)["files"]))
+    assert sizes == [3] * 4
+
+
+def test_more_files_than_the_process_may_open_are_all_followed(scene: Scene) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    names = [f"{number:03}" for number in range(100)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+    try:
+        scene.restart()
+        for content in ("one", "two"):
+            for name in names:
+                scene.append(name, f"{content}\n")
+            assert scene.poll() == [content] * 100
+            assert scene.last.notices == []
+        assert len(descriptors(scene.root)) == 32
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 # --- compressed files, descriptors, lag

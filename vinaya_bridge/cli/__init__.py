@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from vinaya_bridge.errors import (
+    COMMAND_LINE,
     INTERNAL_FAULT,
     TRACEBACK_VARIABLE,
     BridgeError,
@@ -95,14 +96,32 @@ def cli() -> None:
     """
 
 
+def _as_fault(error: click.UsageError) -> ConfigurationError:
+    """What click says of a command line, in the form of every other fault."""
+    from vinaya_bridge.cli.words import printable  # noqa: PLC0415 - the help of the whole needs nothing
+
+    path = "vinaya-bridge" if error.ctx is None else error.ctx.command_path
+    message = printable(error.format_message()).removesuffix(".")
+    return ConfigurationError(
+        COMMAND_LINE, f"{message[:1].lower()}{message[1:]}", place=path, remedy=f"{path} --help"
+    )
+
+
+def _end(error: BridgeError) -> NoReturn:
+    """Tell of a fault, and end with its exit code."""
+    click.echo(str(error), err=True)
+    click.echo(f"  more: vinaya-bridge explain {error.code.id}", err=True)
+    sys.exit(next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1))
+
+
 def main() -> NoReturn:
     """Run the command; no fault reaches a person as a traceback."""
     try:
         result = cli.main(prog_name="vinaya-bridge", standalone_mode=False)
     except BridgeError as error:
-        click.echo(str(error), err=True)
-        click.echo(f"  more: vinaya-bridge explain {error.code.id}", err=True)
-        sys.exit(next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1))
+        _end(error)
+    except click.UsageError as error:
+        _end(_as_fault(error))
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:

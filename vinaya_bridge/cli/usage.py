@@ -30,6 +30,8 @@ def usage(context: click.Context, inputs: tuple[str, ...], by: By | None, *, as_
     IN is a directory that is searched at any depth, a single file, or - for standard input. For each run and model
     only the last cumulative observation counts; deltas are added up; attempts are what dispatches state. These are
     three views of the same tokens and are never added to each other. A sum with an unknown term is unknown.
+
+    Which lines were met is held in memory: about 0.6 kB for each line, 600 MB for a million.
     """
     report, intake = ask(inputs, read_usage)
     if as_json:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import orjson
 
-from vinaya_bridge.cli.words import printable, row
+from vinaya_bridge.cli.words import printable, row, say_json
 from vinaya_bridge.proof.findings import EVENT_EXTRA, FindingGroup, grouped
 from vinaya_bridge.verify import Verification
 from vinaya_bridge.verify import verify as verify_output
@@ -47,7 +46,7 @@ def verify(
         raise click.UsageError("inputs to compare with are given after --against")
     found = verify_output(out, [*against, *more], mapping=mapping)
     if as_json:
-        click.echo(orjson.dumps(found.data(), option=orjson.OPT_INDENT_2))
+        say_json(found.data())
     else:
         _say(found, out)
     context.exit(0 if found.proven else 1)

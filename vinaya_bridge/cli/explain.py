@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import textwrap
@@ -13,12 +14,12 @@ from typing import cast
 import click
 from click.core import ParameterSource
 
-from vinaya_bridge.cli.options import mapping_options
+from vinaya_bridge.cli.options import made_output, mapping_options
 from vinaya_bridge.cli.reading import say_met
 from vinaya_bridge.cli.words import printable
 from vinaya_bridge.codes import ALL_CODES, find_code
-from vinaya_bridge.errors import ConfigurationError
-from vinaya_bridge.files import NO_SUCH_LINE, discover
+from vinaya_bridge.errors import ConfigurationError, InputError
+from vinaya_bridge.files import NO_SUCH_LINE, REMEDIES, LogFile, discover
 from vinaya_bridge.kept import INDEX_NAME, REPLAYED, kept_file_name, kept_rows
 from vinaya_bridge.lines import PhysicalLine, read_lines
 from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion, Verdict
@@ -29,7 +30,7 @@ from vinaya_bridge.mapping.explain import ExplainedEvent
 from vinaya_bridge.mapping.explain import explain as explain_line
 from vinaya_bridge.mapping.visible import visible
 from vinaya_bridge.naming import RELAY_RUN
-from vinaya_bridge.output import OUTPUT_FOREIGN, Output
+from vinaya_bridge.output import Output
 from vinaya_bridge.reading import read_pieces
 from vinaya_bridge.relay import line_digest
 from vinaya_bridge.reread import kept_line
@@ -83,6 +84,10 @@ def _explain_code(what: str) -> None:
             click.echo(f"{code.id}  {code.title}")
         return
     found = find_code(what)
+    if found is None and os.path.isdir(what):  # noqa: PTH112 - a Path raises where a name is too long
+        raise click.UsageError("of an output, name an event too: OUT RUN:SEQ")
+    if found is None and os.path.exists(what):  # noqa: PTH110
+        raise click.UsageError("of a file, name a line: FILE:LINE")
     if found is None:
         raise click.UsageError(f"there is no such code; vinaya-bridge explain codes lists {len(ALL_CODES)}")
     click.echo(f"{found.id}  {found.title}\n")
@@ -90,7 +95,11 @@ def _explain_code(what: str) -> None:
 
 
 def _explain_place(file: str, number: int, mapping: CompiledMapping) -> None:
-    for name, line in _lines(file):
+    found = discover([file])
+    if not found.files:
+        for notice in found.notices:
+            raise InputError(notice.code, notice.message, place=notice.name, remedy=REMEDIES[notice.code.id])
+    for name, line in _lines(found.files):
         if line.number == number:
             for piece in read_pieces(Reader(), line):
                 _say_line(f"{name}:{number}", piece.verdict, mapping)
@@ -109,14 +118,7 @@ def _explain_event(out: Path, event: str, logs: tuple[str, ...], mapping: Compil
     place = _PLACE.fullmatch(event)
     if place is None:
         raise click.UsageError("an event of an output is named as RUN:SEQ")
-    output, run_id, seq = Output(out), place[1], int(place[2])
-    if not (output.report.is_file() or output.runs.is_dir() or output.state.is_dir()):
-        raise ConfigurationError(
-            OUTPUT_FOREIGN,
-            "there is neither a report.json nor a state",
-            place=printable(str(out)),
-            remedy="name a directory that was given to convert or tail with -o",
-        )
+    output, run_id, seq = made_output(out), place[1], int(place[2])
     last = None
     for last in stored_events(output, run_id=run_id):
         if last.seq == seq:
@@ -191,7 +193,9 @@ def _say_origin(
 ) -> None:
     reader = Reader()
     for log in logs:
-        for name, line in _lines(log):
+        found = discover([log])
+        say_met(found.notices)
+        for name, line in _lines(found.files):
             for piece in read_pieces(reader, line):
                 verdict = piece.verdict
                 if isinstance(verdict, EventLine) and verdict.identity == identity:
@@ -201,10 +205,8 @@ def _say_origin(
     click.echo("    no line of the logs has this identity")
 
 
-def _lines(path: str) -> Iterator[tuple[str, PhysicalLine]]:
-    found = discover([path])
-    say_met(found.notices)
-    for file in found.files:
+def _lines(files: list[LogFile]) -> Iterator[tuple[str, PhysicalLine]]:
+    for file in files:
         for line in read_lines(file, digest=False):
             yield file.name, line
 

@@ -31,7 +31,7 @@ def _moment(_context: click.Context, _param: click.Parameter, value: str | None)
 @click.argument(
     "inputs", metavar="IN...", nargs=-1, required=True, type=click.Path(path_type=str, allow_dash=True)
 )
-@click.option("--issue", type=int, help="Only the loop of this Issue.")
+@click.option("--issue", type=int, metavar="NUMBER", help="Only the loops of this Issue.")
 @click.option(
     "--now",
     metavar="TIME",

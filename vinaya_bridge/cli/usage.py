@@ -20,7 +20,11 @@ _UNKNOWN = "unknown"
 @click.argument(
     "inputs", metavar="IN...", nargs=-1, required=True, type=click.Path(path_type=str, allow_dash=True)
 )
-@click.option("--by", type=click.Choice(["run", "model", "role", "issue"]), help="Give totals by this.")
+@click.option(
+    "--by",
+    type=click.Choice(["run", "model", "role", "issue"]),
+    help="Give totals by this; without it, a row for each run and model.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every observation and attempt too.")
 @click.pass_context
 def usage(context: click.Context, inputs: tuple[str, ...], by: By | None, *, as_json: bool) -> None:

@@ -96,7 +96,7 @@ class HeldEvents:
     """
     The events of an output, checked by themselves.
 
-    Memory grows by about 300 bytes a line.
+    Memory grows by about 1.1 kB a line.
 
     Args:
         find: Told of each fault.

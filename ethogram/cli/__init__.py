@@ -87,4 +87,11 @@ def main() -> NoReturn:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as fault:  # a file or standard output that cannot take more
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # else the rest would fail again at exit
+        place = "" if fault.filename is None else f"{fault.filename}: "
+        click.echo(f"Error: {place}{os.strerror(fault.errno or 0)}", err=True)
+        sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)

@@ -203,6 +203,21 @@ def test_a_closed_pipe_ends_quietly(torn: Path) -> None:
     assert len(done.stdout.splitlines()) == 1
 
 
+def test_a_full_disk_under_standard_output_is_told_as_every_other_fault(torn: Path, tmp_path: Path) -> None:
+    run("convert", torn, "-o", tmp_path / "out")
+    for words in (["check", torn], ["check", "--json", torn], ["verify", tmp_path / "out"], ["usage", torn]):
+        command = [sys.executable, "-m", "vinaya_bridge", *map(str, words)]
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 3, words
+        said = done.stderr.splitlines()
+        assert said[0] == "VB402 standard output: cannot be written: No space left on device"
+        assert said[1:] == [
+            "  try: make room, then run the same command again",
+            "  more: vinaya-bridge explain VB402",
+        ]
+
+
 def test_a_fault_of_our_own_is_one_line_that_asks_for_a_report(tmp_path: Path) -> None:
     program = (
         "import sys; from vinaya_bridge import cli; "

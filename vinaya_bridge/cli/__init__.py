@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -41,6 +42,7 @@ EXIT_CODES: tuple[tuple[type[BridgeError], int], ...] = (
 )
 _INTERRUPTED = 130
 _INTERNAL = 70
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class LazyGroup(click.Group):
@@ -107,6 +109,19 @@ def _as_fault(error: click.UsageError) -> ConfigurationError:
     )
 
 
+def _as_full_stdout(fault: OSError) -> SinkError:
+    """What is to be said where the file that standard output goes to cannot take more."""
+    from vinaya_bridge.output import OUTPUT_UNWRITABLE  # noqa: PLC0415
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the rest would fail again at exit
+    return SinkError(
+        OUTPUT_UNWRITABLE,
+        f"cannot be written: {os.strerror(fault.errno or 0)}",
+        place="standard output",
+        remedy="make room, then run the same command again",
+    )
+
+
 def _end(error: BridgeError) -> NoReturn:
     """Tell of a fault, and end with its exit code."""
     click.echo(str(error), err=True)
@@ -133,6 +148,8 @@ def main() -> NoReturn:
     except Exception as fault:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
+        if isinstance(fault, OSError) and fault.filename is None and fault.errno in _FULL:
+            _end(_as_full_stdout(fault))
         name = type(fault).__name__
         click.echo(
             f"{INTERNAL_FAULT.id} a fault of this tool ({name}); what was written stays whole", err=True

@@ -36,7 +36,14 @@ INTERNAL_FAULT = Code(
     f"whole: the next call goes on from there. Run the same command with {TRACEBACK_VARIABLE}=1 and report what it "
     "prints; it can hold words of your log, so look before you send it.",
 )
-CODES = (INTERNAL_FAULT,)
+COMMAND_LINE = Code(
+    "VB239",
+    "the command line cannot be understood",
+    "An option does not exist, a value is not one that it takes, or something that a command needs was not given. The "
+    "message names which; nothing was read or written. The command's --help lists what it takes, and docs/commands.md "
+    "has an example of each.",
+)
+CODES = (INTERNAL_FAULT, COMMAND_LINE)
 
 
 class BridgeError(Exception):

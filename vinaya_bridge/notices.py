@@ -75,6 +75,13 @@ OWN_OUTPUT: Final = Code(
     "vinaya-bridge replay OUT reads the kept lines again. A file of them that is named as an input of its own is read.",
 )
 
+NO_SUCH_LINE: Final = Code(
+    "VB310",
+    "a file has no such line",
+    "A line was asked for by its number, and the file ends before it, or cannot be read so far. Lines are counted from "
+    "1, at each newline, blank ones too, as check and the kept index count them.",
+)
+
 CODES: Final[tuple[Code, ...]] = (
     MISSING,
     NOT_A_LOG,
@@ -85,6 +92,7 @@ CODES: Final[tuple[Code, ...]] = (
     OUTPUT_IN_INPUT,
     SPOOL_FAILED,
     OWN_OUTPUT,
+    NO_SUCH_LINE,
 )
 
 LEFT_ALONE: Final = frozenset({NOT_A_LOG.id, OWN_OUTPUT.id})

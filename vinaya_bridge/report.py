@@ -228,9 +228,13 @@ def check_same_mapping(
     begun = bridge.get("mapping") if isinstance(bridge, dict) else None
     if not isinstance(begun, dict) or begun.get("digest") in {None, mapping.digest}:
         return
+    name = begun.get("name")
+    other = (
+        f"{mapping.name} was given" if name != mapping.name else "it has changed since, or its overlays have"
+    )
     raise ConfigurationError(
         OTHER_MAPPING,
-        f"it was begun with the mapping {begun.get('name')}, in another form than the one given",
+        f"it was begun with the mapping {name}, and {other}",
         place=place,
         remedy="give the same --mapping and overlays as before, or another directory with -o",
     )

@@ -94,7 +94,7 @@ def verify(
     The events are read from the sink that the report names. What it cannot see: an event moved to another sitting of
     its run, events that changed places and are of different processes, or of one instant of an output that more than
     one conversion made, and, where the log's files have changed since the last conversion, where a kept line
-    lay. Memory grows with the number of lines, about 300 bytes each.
+    lay. Memory grows with the number of lines, about 1.1 kB each.
 
     Args:
         out: The output directory.

@@ -12,7 +12,7 @@ import click
 from ethogram.errors import EthogramError
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "runs": ("ethogram.cli.runs", "Show runs as a tree: how each ended, how long it took, what it used."),
+    "runs": ("ethogram.cli.runs", "Show runs as a tree: outcome, duration, use."),
     "show": ("ethogram.cli.runs", "Show the events of one run."),
     "follow": ("ethogram.cli.runs", "Show the events of one run as they are written."),
     "view": ("ethogram.cli.view", "Write runs as a page for a browser."),
@@ -40,6 +40,18 @@ class LazyGroup(click.Group):
         command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
         assert isinstance(command, click.Command)  # noqa: S101 - a fault of ours, not a user's
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was typed; name the nearest one where there is none."""
+        if args and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            from difflib import get_close_matches  # noqa: PLC0415 - only a mistyped command needs it
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            if near:
+                raise click.UsageError(f"there is no command {args[0]!r}; did you mean {near[0]}?", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of commands without importing any."""
@@ -75,4 +87,11 @@ def main() -> NoReturn:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as fault:  # a file or standard output that cannot take more
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # else the rest would fail again at exit
+        place = "" if fault.filename is None else f"{fault.filename}: "
+        click.echo(f"Error: {place}{os.strerror(fault.errno or 0)}", err=True)
+        sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)

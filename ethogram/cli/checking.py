@@ -47,8 +47,9 @@ def verify(directories: tuple[Path, ...], as_json: bool) -> None:
     A last line without a newline is reported and is no fault: its writer may be at work. Exits with 1 on a
     fault.
     """
-    faults = 0
+    faults, seen = 0, 0
     for report in (report for directory in directories for report in check_runs(root_of(directory))):
+        seen += 1
         faults += report.fault is not None
         if as_json:
             print_json(report.as_json())
@@ -57,7 +58,7 @@ def verify(directories: tuple[Path, ...], as_json: bool) -> None:
         elif report.torn_bytes:
             click.echo(printable(f"{report.place}: the last {report.torn_bytes} bytes are no whole line"))
     if not as_json:
-        click.echo("a fault was found" if faults else "every run is sound", err=True)
+        click.echo("a fault was found" if faults else "every run is sound" if seen else "no runs", err=True)
     sys.exit(1 if faults else 0)
 
 

@@ -45,7 +45,12 @@ def _headers(
 @click.option("--otlp", metavar="URL", help="Traces to an OpenTelemetry collector, one a tree of runs.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Where CloudEvents go.")
 @click.option(
-    "--header", "headers", multiple=True, callback=_headers, help="With --otlp: a header, NAME=VALUE."
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_headers,
+    help="With --otlp: a header. May be repeated.",
 )
 @click.option("--narration", is_flag=True, help="With --otlp: send what agents said and tools gave, too.")
 def export(

@@ -77,7 +77,14 @@ def show(place: str, run: str | None, types: tuple[str, ...], full: bool, as_jso
 @click.command()
 @_PLACE
 @_RUN
-@click.option("--after", type=click.IntRange(min=0), default=0, help="Only events after this seq.")
+@click.option(
+    "--after",
+    type=click.IntRange(min=0),
+    metavar="SEQ",
+    default=0,
+    show_default=True,
+    help="Only events after this one.",
+)
 @_TYPES
 @_FULL
 @JSON_OPTION

@@ -29,11 +29,18 @@ _POLL_SECONDS = 0.25
 @click.option(
     "--max-bytes",
     type=click.IntRange(min=150_000),
+    metavar="N",
     help="Cut long texts until the page is no larger.  [default: 1 MB, 100 bytes an event beyond 10,000]",
 )
 @click.option("--whole", is_flag=True, help="Cut no text, however large the page becomes.")
 @click.option("--live", is_flag=True, help="Serve the page on this machine, and follow the runs.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="The port of --live; 0 is any.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    metavar="N",
+    default=0,
+    help="The port of --live.  [default: one that is free]",
+)
 def view(
     places: tuple[str, ...], output: Path | None, max_bytes: int | None, whole: bool, live: bool, port: int
 ) -> None:

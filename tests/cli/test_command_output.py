@@ -44,7 +44,8 @@ def test_escaped_json_has_the_same_values_and_nothing_that_acts(document: dict[s
 
 
 def test_no_json_for_programs_acts_on_a_terminal(hostile: Path, tmp_path: Path) -> None:
-    out, live = tmp_path / "out", tmp_path / "live"
+    out, live, changed = tmp_path / "out", tmp_path / "live", tmp_path / f"c{ACTING}.ndjson"
+    changed.write_text("[]\n")
     for words in (
         ["convert", str(hostile), "-o", str(out), "--origin", "full", "--json"],
         ["tail", str(hostile), "-o", str(live), "--once", "--json"],
@@ -54,6 +55,8 @@ def test_no_json_for_programs_acts_on_a_terminal(hostile: Path, tmp_path: Path) 
         ["status", str(hostile), "--json"],
         ["replay", str(out), "--json"],
         ["restore", str(out), "-o", str(tmp_path / "logs"), "--json"],
+        ["check", str(hostile), "--json"],
+        ["verify", str(out), "--against", str(hostile), str(changed), "--json"],
     ):
         done = run(*words)
         assert done.stdout, words

@@ -44,6 +44,11 @@ def test_the_help_of_every_command_fits_a_terminal(monkeypatch: pytest.MonkeyPat
         assert all(len(line) <= 80 for line in done.stdout.splitlines()), name
 
 
+def test_the_help_of_a_command_that_holds_every_line_says_what_that_costs() -> None:
+    for name in ("usage", "status"):
+        assert "held in memory: about 0.6 kB for each line" in run(name, "--help").stdout
+
+
 def test_every_code_has_a_page_and_no_two_codes_share_an_id() -> None:
     assert len({code.id for code in ALL_CODES}) == len(ALL_CODES)
     for code in ALL_CODES:
@@ -88,6 +93,29 @@ def test_a_wrong_option_or_mapping_stops_before_anything_is_read(torn: Path, tmp
         done = run("convert", torn, "-o", tmp_path / "out", *words)
         assert done.returncode == 2, words
         assert not (tmp_path / "out" / "runs").exists()
+
+
+def test_a_wrong_command_line_is_told_as_every_other_fault(torn: Path, tmp_path: Path) -> None:
+    for words, place in (
+        (["convert", str(torn)], "vinaya-bridge convert"),
+        (["convert", str(torn), "-o", str(tmp_path / "out"), "--colour"], "vinaya-bridge convert"),
+        (["convert", str(torn), "-o", str(tmp_path / "out"), "--jobs", "0"], "vinaya-bridge convert"),
+        (["verify", str(tmp_path / "nowhere")], "vinaya-bridge verify"),
+        (["verify", str(tmp_path), str(torn)], "vinaya-bridge verify"),
+        (["tail", str(torn)], "vinaya-bridge tail"),
+        (["tail", str(torn), "-o", str(tmp_path / "out"), "--settle", "soon"], "vinaya-bridge tail"),
+        (["mapping", "diff", "core"], "vinaya-bridge mapping diff"),
+        (["mapping", "draw"], "vinaya-bridge mapping"),
+        (["explain", "VB999"], "vinaya-bridge explain"),
+        (["convret"], "vinaya-bridge"),
+    ):
+        done = run(*words)
+        assert done.returncode == 2, words
+        assert done.stdout == "", words
+        first, remedy, more = done.stderr.splitlines()
+        assert first.startswith(f"VB239 {place}: "), words
+        assert remedy == f"  try: {place} --help", words
+        assert more == "  more: vinaya-bridge explain VB239", words
 
 
 def test_an_output_inside_the_input_is_refused_with_a_remedy(tmp_path: Path) -> None:
@@ -173,6 +201,21 @@ def test_a_closed_pipe_ends_quietly(torn: Path) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert len(done.stdout.splitlines()) == 1
+
+
+def test_a_full_disk_under_standard_output_is_told_as_every_other_fault(torn: Path, tmp_path: Path) -> None:
+    run("convert", torn, "-o", tmp_path / "out")
+    for words in (["check", torn], ["check", "--json", torn], ["verify", tmp_path / "out"], ["usage", torn]):
+        command = [sys.executable, "-m", "vinaya_bridge", *map(str, words)]
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 3, words
+        said = done.stderr.splitlines()
+        assert said[0] == "VB402 standard output: cannot be written: No space left on device"
+        assert said[1:] == [
+            "  try: make room, then run the same command again",
+            "  more: vinaya-bridge explain VB402",
+        ]
 
 
 def test_a_fault_of_our_own_is_one_line_that_asks_for_a_report(tmp_path: Path) -> None:

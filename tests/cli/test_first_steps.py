@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import run
+from tests.support.samples import sample
+from tests.support.strategies import dump
 from vinaya_bridge import Tail
 
 
@@ -87,11 +89,9 @@ def test_standard_input_is_not_named_as_something_to_verify_against(repository: 
 
 def test_every_command_reads_standard_input_or_says_what_to_do(repository: Path, tmp_path: Path) -> None:
     (log,) = (repository / "fixtures" / "torn-file" / "in").rglob("31.ndjson")
-    for command in ("usage", "status"):
+    for command in ("usage", "status", "check"):
         read, file = run(command, "-", stdin=log.read_bytes()), run(command, log)
         assert (read.returncode, len(read.stdout.splitlines())) == (0, len(file.stdout.splitlines()))
-    checked = run("check", "-", stdin=log.read_bytes())
-    assert checked.returncode == 0 or "save it to a file" in checked.stderr
     followed = run("tail", "-", "-o", tmp_path / "out", "--once", stdin=log.read_bytes())
     assert followed.returncode == 2
     assert "vinaya-bridge convert -" in followed.stderr
@@ -126,3 +126,60 @@ def test_lint_of_an_overlay_says_how_an_overlay_is_checked(repository: Path, tmp
     assert done.stderr.endswith(f"  try: {command}\n")
     assert run(*command.split()[1:]).returncode == 0
     assert "try:" not in run("mapping", "lint").stderr
+
+
+def test_what_was_rotated_away_is_said_to_be_a_reason_for_events_without_lines(
+    repository: Path, tmp_path: Path
+) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    shutil.copytree(repository / "fixtures" / "cancelled-loop" / "in", logs)
+    run("tail", logs, "-o", out, "--once")
+    next(logs.rglob("90.ndjson")).unlink()
+    done = run("verify", out, "--against", logs)
+    assert done.returncode == 1
+    (tried,) = [
+        line for line in done.stdout.splitlines() if line.startswith("  are lines of them gone since?")
+    ]
+    assert run(*tried.partition("try: vinaya-bridge ")[2].split()).returncode == 0
+
+
+def test_a_folder_that_is_no_output_is_not_said_to_be_a_broken_one(tmp_path: Path) -> None:
+    done = run("verify", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"VB403 {tmp_path}: it is no output")
+
+
+def test_what_explain_lacks_is_said(repository: Path, tmp_path: Path) -> None:
+    (log,) = (repository / "fixtures" / "torn-file" / "in").rglob("31.ndjson")
+    assert "of a file, name a line: FILE:LINE" in run("explain", log).stderr
+    assert "of an output, name an event too: OUT RUN:SEQ" in run("explain", tmp_path).stderr
+    missing = run("explain", f"{tmp_path / 'nowhere'}:1")
+    assert missing.returncode == 1
+    assert missing.stderr.startswith(f"VB301 {tmp_path / 'nowhere'}: does not exist\n  try: ")
+
+
+def test_a_comparison_of_mappings_names_logs_that_are_not_there(tmp_path: Path) -> None:
+    done = run("mapping", "diff", "core", "core", tmp_path / "nowhere")
+    assert done.returncode == 1
+    assert "VB301" in done.stderr
+
+
+def test_another_mapping_is_named_beside_the_one_of_the_output(repository: Path, tmp_path: Path) -> None:
+    logs, out = repository / "fixtures" / "cancelled-loop" / "in", tmp_path / "out"
+    run("convert", logs, "-o", out)
+    done = run("convert", logs, "-o", out, "--mapping", "generic")
+    assert done.stderr.startswith(f"VB410 {out}: it was begun with the mapping core, and generic was given\n")
+
+
+def test_processes_without_an_id_can_be_told_apart_in_a_report(repository: Path, tmp_path: Path) -> None:
+    file, out = tmp_path / "7.ndjson", tmp_path / "out"
+    lines = [
+        sample("gate", "summary", schema=1, seq=seq, run="run-" + "a" * 60, process=machine)
+        for machine in ("b" * 64, "c" * 64)
+        for seq in (0, 5)
+    ]
+    file.write_bytes(b"".join(dump(line) + b"\n" for line in lines))
+    run("convert", file, "-o", out)
+    said = run("report", out).stdout
+    assert len({line for line in said.splitlines() if line.endswith("lacks 1-4")}) == 2
+    assert all(len(line) <= 100 for line in said.splitlines())

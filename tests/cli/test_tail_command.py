@@ -86,7 +86,10 @@ def test_an_output_is_needed_with_every_sink(logs: Path) -> None:
     assert "needed with every sink" in " ".join(run("tail", "--help").stdout.split())
 
 
-def test_the_next_command_of_another_sink_shows_its_runs(logs: Path, tmp_path: Path) -> None:
-    sink = f"sqlite:{tmp_path / 'events.db'}"
-    done = run("tail", logs, "-o", tmp_path / "out", "--sink", sink, "--once")
-    assert done.stderr.endswith(f"next        ethogram runs {sink}\n")
+def test_the_next_commands_of_another_sink_prove_it_and_show_its_runs(logs: Path, tmp_path: Path) -> None:
+    sink, out = f"sqlite:{tmp_path / 'events.db'}", tmp_path / "out"
+    done = run("tail", logs, "-o", out, "--sink", sink, "--once")
+    proof, look = done.stderr.splitlines()[-2:]
+    assert proof == f"next        vinaya-bridge verify {out} --against {logs}"
+    assert run(*proof.split()[2:]).returncode == 0
+    assert look == f"            ethogram runs {sink}"

@@ -76,7 +76,7 @@ def test_the_command_prints_only_what_is_wrong_and_a_summary(log: Path) -> None:
         "7.ndjson:5: VB115 $: the rest of this record was never written",
         "  a torn fragment; try: vinaya-bridge explain VB115",
         "7.ndjson:6: VB107 $.ran: expected an integer, found a string (gate summary)",
-        "7 read = 2 event + 1 unknown_version + 3 refused + 1 blank, in 1 file",
+        "7 read = 2 event + 1 unknown version + 3 refused + 1 blank, in 1 file",
         f"for programs: vinaya-bridge check --json {log}",
     ]
     assert "hunter2" not in result.output

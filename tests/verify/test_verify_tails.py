@@ -150,7 +150,8 @@ def test_many_findings_that_say_the_same_are_one_line_and_json_has_all(desk: Des
     lines = said.stdout.splitlines()
     assert lines[0] == "VB416 runs/run-a: the line of one of its events is not in the log (60 times)"
     assert "more logs" in lines[1]
-    assert len(lines) < 7
+    assert "gone since" in lines[2]
+    assert len(lines) < 8
     told = CliRunner().invoke(command, [str(desk.out), "--against", str(other), "--json"])
     assert told.stdout.count('"VB416"') == 60
 

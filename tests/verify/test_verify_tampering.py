@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from tests.verify.tampering import RELAY, Case, Event
+from tests.support.samples import sample
+from tests.support.strategies import dump
+from tests.verify.tampering import NOON, RELAY, Case, Event
 from vinaya_bridge.convert import convert
+from vinaya_bridge.verify import verify
 
 TURN = "run-a%2Feff-1"
 Payload = dict[str, Any]
@@ -18,6 +22,17 @@ Payload = dict[str, Any]
 def test_an_output_that_nobody_changed_is_proven(case: Case) -> None:
     assert case.said(against=False) == ""
     assert case.said(against=True) == ""
+
+
+@pytest.mark.parametrize("schema", [2, 3])
+def test_two_lines_with_one_seq_are_proven(schema: int, tmp_path: Path) -> None:
+    file, out = tmp_path / "7.ndjson", tmp_path / "out"
+    lines = [
+        sample("handoff", "raised", seq=3, schema=schema, meta={"event_id": name}) for name in ("a", "b")
+    ]
+    file.write_bytes(b"".join(dump(line) + b"\n" for line in lines))
+    assert convert([file], out, NOON).lines["converted"] == 2
+    assert verify(out, [file]).findings == []
 
 
 # ---------------------------------------------------------------------------------------- events, against the log

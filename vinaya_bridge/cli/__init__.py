@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -10,6 +11,7 @@ from typing import NoReturn
 import click
 
 from vinaya_bridge.errors import (
+    COMMAND_LINE,
     INTERNAL_FAULT,
     TRACEBACK_VARIABLE,
     BridgeError,
@@ -40,6 +42,7 @@ EXIT_CODES: tuple[tuple[type[BridgeError], int], ...] = (
 )
 _INTERRUPTED = 130
 _INTERNAL = 70
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class LazyGroup(click.Group):
@@ -95,14 +98,45 @@ def cli() -> None:
     """
 
 
+def _as_fault(error: click.UsageError) -> ConfigurationError:
+    """What click says of a command line, in the form of every other fault."""
+    from vinaya_bridge.cli.words import printable  # noqa: PLC0415 - the help of the whole needs nothing
+
+    path = "vinaya-bridge" if error.ctx is None else error.ctx.command_path
+    message = printable(error.format_message()).removesuffix(".")
+    return ConfigurationError(
+        COMMAND_LINE, f"{message[:1].lower()}{message[1:]}", place=path, remedy=f"{path} --help"
+    )
+
+
+def _as_full_stdout(fault: OSError) -> SinkError:
+    """What is to be said where the file that standard output goes to cannot take more."""
+    from vinaya_bridge.output import OUTPUT_UNWRITABLE  # noqa: PLC0415
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the rest would fail again at exit
+    return SinkError(
+        OUTPUT_UNWRITABLE,
+        f"cannot be written: {os.strerror(fault.errno or 0)}",
+        place="standard output",
+        remedy="make room, then run the same command again",
+    )
+
+
+def _end(error: BridgeError) -> NoReturn:
+    """Tell of a fault, and end with its exit code."""
+    click.echo(str(error), err=True)
+    click.echo(f"  more: vinaya-bridge explain {error.code.id}", err=True)
+    sys.exit(next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1))
+
+
 def main() -> NoReturn:
     """Run the command; no fault reaches a person as a traceback."""
     try:
         result = cli.main(prog_name="vinaya-bridge", standalone_mode=False)
     except BridgeError as error:
-        click.echo(str(error), err=True)
-        click.echo(f"  more: vinaya-bridge explain {error.code.id}", err=True)
-        sys.exit(next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1))
+        _end(error)
+    except click.UsageError as error:
+        _end(_as_fault(error))
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
@@ -114,6 +148,8 @@ def main() -> NoReturn:
     except Exception as fault:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
+        if isinstance(fault, OSError) and fault.filename is None and fault.errno in _FULL:
+            _end(_as_full_stdout(fault))
         name = type(fault).__name__
         click.echo(
             f"{INTERNAL_FAULT.id} a fault of this tool ({name}); what was written stays whole", err=True

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 import click
-import orjson
 
 from vinaya_bridge.check import STATUSES, CheckedLine, check_lines
-from vinaya_bridge.cli.words import printable
-from vinaya_bridge.files import LogFile, Notice, discover
+from vinaya_bridge.cli.reading import say_met, with_stdin_spooled
+from vinaya_bridge.cli.words import counted, printable, say_json, say_no_logs
+from vinaya_bridge.files import LEFT_ALONE, Discovery, LogFile, Notice, discover
 from vinaya_bridge.lines import read_lines
 from vinaya_bridge.log.codes import CODES
 from vinaya_bridge.log.line import Reader
@@ -26,7 +26,9 @@ _TITLES = {code.id: code.title for code in CODES}
 
 
 @click.command()
-@click.argument("inputs", metavar="IN...", nargs=-1, required=True, type=click.Path(path_type=str))
+@click.argument(
+    "inputs", metavar="IN...", nargs=-1, required=True, type=click.Path(path_type=str, allow_dash=True)
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line of the log.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when a line was refused.")
 @click.pass_context
@@ -34,11 +36,16 @@ def check(context: click.Context, inputs: tuple[str, ...], *, as_json: bool, str
     """
     Say what is wrong with the lines of log files.
 
-    IN is a directory that is searched at any depth, or a single file. Only lines that are neither events nor blank are
-    printed, with place and reason, 20 of a file at most, and then one line that counts. No value of a line is
-    ever shown.
+    IN is a directory that is searched at any depth, a single file, or - for standard input. Only lines that are
+    neither events nor blank are printed, with place and reason, 20 of a file at most, and then one line that counts.
+    No value of a line is ever shown.
     """
-    found = discover(inputs)
+    with with_stdin_spooled(inputs) as paths:
+        exit_code = _check(discover(paths), inputs, as_json=as_json, strict=strict)
+    context.exit(exit_code)
+
+
+def _check(found: Discovery, inputs: tuple[str, ...], *, as_json: bool, strict: bool) -> int:
     counts: Counter[str] = Counter()
     said: Counter[str] = Counter()
     codes: set[str | None] = set()
@@ -46,7 +53,7 @@ def check(context: click.Context, inputs: tuple[str, ...], *, as_json: bool, str
     for row in _rows(found.files, notices):
         counts[row.status] += 1
         if as_json:
-            click.echo(orjson.dumps(row.to_json()))
+            say_json(row.to_json(), is_indented=False)
         elif row.status not in _NOT_SAID:
             said[row.file] += 1
             if said[row.file] <= _MOST_SAID:
@@ -55,13 +62,14 @@ def check(context: click.Context, inputs: tuple[str, ...], *, as_json: bool, str
     for file, lines in () if as_json else said.items():
         if lines > _MOST_SAID:
             click.echo(printable(f"{file}: and {lines - _MOST_SAID:,} more; --json has all"))
-    for notice in notices:
-        click.echo(printable(f"{notice.code.id} {notice.name}: {notice.message}"), err=True)
+    say_met(notices)
+    if not found.files:
+        say_no_logs(inputs)
     if not as_json:
         _say_summary(counts, len(found.files), inputs)
+    faults = any(notice.code.id not in LEFT_ALONE for notice in notices)
     nothing_valid = counts.total() > counts["blank"] and not counts["event"]
-    if notices or nothing_valid or (strict and counts["refused"]):
-        context.exit(1)
+    return 1 if faults or nothing_valid or (strict and counts["refused"]) else 0
 
 
 def _rows(files: list[LogFile], notices: list[Notice]) -> Iterator[CheckedLine]:
@@ -85,7 +93,9 @@ def _say(row: CheckedLine, *, is_first: bool) -> None:
 
 
 def _say_summary(counts: Counter[str], files: int, inputs: tuple[str, ...]) -> None:
-    terms = " + ".join(f"{counts[status]:,} {status}" for status in STATUSES if counts[status])
-    click.echo(f"{counts.total():,} read = {terms or 'nothing'}, in {files:,} file{'s' * (files != 1)}")
+    terms = " + ".join(
+        f"{counts[status]:,} {status.replace('_', ' ')}" for status in STATUSES if counts[status]
+    )
+    click.echo(f"{counts.total():,} read = {terms or 'nothing'}, in {counted(files, 'file')}")
     if counts["refused"]:
         click.echo(f"for programs: vinaya-bridge check --json {printable(shlex.join(inputs))}")

@@ -50,7 +50,7 @@ def lint(
     Check mappings against both vocabularies.
 
     All findings are named, each with its place, a code, the rule and what to do. Without an argument, the mappings
-    that come with the package are checked. Exit with 2 on an error.
+    that come with the package are checked. Exits with 2 on an error.
     """
     found: list[Finding] = []
     partial: list[str] = []
@@ -81,23 +81,31 @@ def lint(
     context.exit(_FAULTY if is_faulty else 0)
 
 
-@mapping.command()
+@mapping.command(short_help="Print a mapping as it applies.")
 @click.argument("name", metavar="[NAME|FILE]", default="core")
 @overlay_option
 def show(name: str, overlays: tuple[Path, ...]) -> None:
-    """Print a mapping as it applies: overlays applied, lookups written out, in one fixed form."""
+    """
+    Print a mapping as it applies: overlays applied, lookups written out, in one fixed form.
+
+    Without an argument it is core.
+    """
     from vinaya_bridge.mapping.render import render  # noqa: PLC0415  each command imports its own
 
     click.echo(render(load_mapping(name, overlays).table), nl=False)
 
 
-@mapping.command()
+@mapping.command(short_help="Print what a mapping makes of each of the Log's events.")
 @click.argument("name", metavar="[NAME|FILE]", default="core")
 @overlay_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a Markdown table.")
 @_json
 def coverage(name: str, overlays: tuple[Path, ...], *, as_markdown: bool, as_json: bool) -> None:
-    """Print what a mapping makes of each of the Log's events, and what it leaves out, and why."""
+    """
+    Print what a mapping makes of each of the Log's events, and what it leaves out, and why.
+
+    Without an argument it is core.
+    """
     from vinaya_bridge.mapping.coverage import coverage as rows_of  # noqa: PLC0415
     from vinaya_bridge.mapping.coverage import markdown  # noqa: PLC0415
 
@@ -123,7 +131,7 @@ def coverage(name: str, overlays: tuple[Path, ...], *, as_markdown: bool, as_jso
             click.echo(f"    drops    {path}: {why}")
 
 
-@mapping.command()
+@mapping.command(short_help="Compare two mappings.")
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
 @click.argument("logs", metavar="[LOGS]...", nargs=-1)
@@ -133,15 +141,19 @@ def diff(context: click.Context, old: str, new: str, logs: tuple[str, ...], *, a
     """
     Compare two mappings by rule and, with LOGS, by the events that they make of them.
 
-    Exit with 1 when anything differs.
+    LOGS are directories, files, or - for standard input. Exits with 1 when anything differs.
     """
-    from vinaya_bridge.inputs import event_lines  # noqa: PLC0415
-    from vinaya_bridge.log import Reader  # noqa: PLC0415
-    from vinaya_bridge.mapping.diff import diff_events, diff_tables  # noqa: PLC0415
+    from vinaya_bridge.cli.reading import ask, say_intake  # noqa: PLC0415
+    from vinaya_bridge.mapping.diff import EventChange, diff_events, diff_tables  # noqa: PLC0415
 
     before, after = load_mapping(old), load_mapping(new)
     rules = diff_tables(before.table, after.table)
-    events = diff_events(before, after, event_lines(logs, Reader())) if logs else []
+    events: list[EventChange] = []
+    unread = 0
+    if logs:
+        events, intake = ask(logs, lambda lines: diff_events(before, after, lines))
+        say_intake(intake, logs)
+        unread = intake.exit_code
     if as_json:
         data = {
             "rules": [{"rule": one.name, "change": one.change, "lines": list(one.lines)} for one in rules],
@@ -168,7 +180,7 @@ def diff(context: click.Context, old: str, new: str, logs: tuple[str, ...], *, a
             for line in event.differences:
                 click.echo(f"    {printable(line)}")
         click.echo(f"{len(rules)} rules differ" + (f", {len(events)} events" if logs else ""), err=True)
-    context.exit(_DIFFERENT if rules or events else 0)
+    context.exit(_DIFFERENT if rules or events else unread)
 
 
 @mapping.command()
@@ -185,7 +197,7 @@ def test(context: click.Context, folders: tuple[Path, ...], name: str, *, update
     Test a mapping with cases that anyone can write.
 
     A case is a folder with input*.ndjson (or a folder named in), perhaps an overlay mapping.toml, and expected/.
-    Without an argument, the cases under the present folder are run. Exit with 1 when one fails.
+    Without an argument, the cases under the present folder are run. Exits with 1 when one fails.
     """
     from vinaya_bridge.mapping.cases import find_cases, run_case  # noqa: PLC0415
 
@@ -211,7 +223,7 @@ def test(context: click.Context, folders: tuple[Path, ...], name: str, *, update
     context.exit(_DIFFERENT if failed else 0)
 
 
-@mapping.command()
+@mapping.command(short_help="Print the mapping language as a JSON Schema.")
 def schema() -> None:
     """Print the mapping language as a JSON Schema, for an editor that completes and checks TOML."""
     from vinaya_bridge.mapping.json_schema import json_schema  # noqa: PLC0415

@@ -8,6 +8,10 @@ from typing import TypeVar
 
 import click
 
+from vinaya_bridge.cli.words import printable
+from vinaya_bridge.errors import ConfigurationError
+from vinaya_bridge.output import OUTPUT_FOREIGN, Output
+
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
@@ -28,3 +32,24 @@ def mapping_options(command: Command) -> Command:
         "--mapping", default="core", show_default=True, metavar="NAME|FILE", help="The mapping to apply."
     )
     return named(overlay_option(command))
+
+
+def made_output(out: Path) -> Output:
+    """
+    Return an output directory that a command was given.
+
+    Args:
+        out: The directory.
+
+    Raises:
+        ConfigurationError: Nothing in it shows that it is an output.
+    """
+    output = Output(out)
+    if not any(path.exists() for path in (output.report, output.runs, output.state)):
+        raise ConfigurationError(
+            OUTPUT_FOREIGN,
+            "it is no output: there is no report.json, no runs and no state",
+            place=printable(str(out)),
+            remedy="name a directory that was given to convert or tail with -o",
+        )
+    return output

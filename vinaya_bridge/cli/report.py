@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import click
+import orjson
 
 from vinaya_bridge.cli.table import table
 from vinaya_bridge.cli.words import counts, printable, row, say_notices
@@ -18,6 +19,7 @@ from vinaya_bridge.terminal import escape_in_json
 
 _MOST_SHOWN = 20
 _LONGEST_NAME = 60
+_PART_LENGTH = 20
 
 
 @click.command()
@@ -106,8 +108,19 @@ def _say_gaps(gaps: JsonValue) -> None:
         missing = gap.get("missing") if isinstance(gap, dict) else None
         if isinstance(gap, dict) and isinstance(missing, list):
             ranges = [each for each in missing if isinstance(each, list)]
-            texts.append(f"{_short(str(gap.get('process')))} lacks {_ranges(ranges)}")
+            texts.append(f"{_process(str(gap.get('process')))} lacks {_ranges(ranges)}")
     _say_some("gaps", texts)
+
+
+def _process(name: str) -> str:
+    """A process as it fits in a line; under schema 1 it is named by a list of three, of which each keeps its start."""
+    try:
+        parts = orjson.loads(name)
+    except orjson.JSONDecodeError:
+        return _short(name)
+    if not isinstance(parts, list):
+        return _short(name)
+    return " ".join(text[:_PART_LENGTH] for text in map(str, parts))
 
 
 def _ranges(ranges: list[list[JsonValue]]) -> str:

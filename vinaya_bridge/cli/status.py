@@ -31,7 +31,7 @@ def _moment(_context: click.Context, _param: click.Parameter, value: str | None)
 @click.argument(
     "inputs", metavar="IN...", nargs=-1, required=True, type=click.Path(path_type=str, allow_dash=True)
 )
-@click.option("--issue", type=int, help="Only the loop of this Issue.")
+@click.option("--issue", type=int, metavar="NUMBER", help="Only the loops of this Issue.")
 @click.option(
     "--now",
     metavar="TIME",
@@ -49,6 +49,8 @@ def status(
     IN is a directory that is searched at any depth, a single file, or - for standard input. The rule is the Log's
     own: a loop runs while its newest line is under ten minutes old and no exit of its driver; after that it is
     presumed dead. It reads the log, not the machine: clocks differ, and lines can come late.
+
+    Which lines were met is held in memory: about 0.6 kB for each line, 600 MB for a million.
     """
     moment = datetime.now(UTC) if now is None else now
     statuses, intake = ask(inputs, lambda lines: liveness(lines, now=moment))

@@ -47,7 +47,8 @@ _CLEARED_LINE = "\r\033[K"
     default=100,
     show_default=True,
     type=click.IntRange(1, 60_000),
-    help="Pause between two looks at the files.",
+    metavar="N",
+    help="The pause between two looks at the files, in milliseconds.",
 )
 @click.option(
     "--settle",
@@ -56,7 +57,8 @@ _CLEARED_LINE = "\r\033[K"
     show_default=True,
     metavar="DURATION",
     callback=seconds,
-    help="How long a hole is waited for, and how long a run must be quiet before it is closed.",
+    help="How long a hole is waited for, and how long a run must be quiet before it is closed: a number with ms, s, m "
+    "or h.",
 )
 @click.option("--watch", is_flag=True, help="Wake early when a file changes; needs vinaya-bridge[watch].")
 @click.option("--once", is_flag=True, help="Read to the end, settle without waiting, and stop.")
@@ -66,7 +68,7 @@ _CLEARED_LINE = "\r\033[K"
     default="start",
     show_default=True,
     type=click.Choice(["start", "now"]),
-    help="Whether a first start reads what is there already.",
+    help="Where a first start begins: at the start of what is there, or at what comes now.",
 )
 @click.option(
     "--origin",
@@ -83,7 +85,7 @@ _CLEARED_LINE = "\r\033[K"
     "status_of",
     metavar="OUT",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Say where OUT stands.",
+    help="Say where the tail of OUT stands, and do nothing else.",
 )
 def tail(
     inputs: tuple[str, ...],
@@ -166,10 +168,10 @@ def _say_end(out: Path, inputs: tuple[str, ...], sink: str) -> None:
     lines = report["lines"] if report is not None else None
     if isinstance(lines, dict):
         click.echo(equation({name: n for name, n in lines.items() if isinstance(n, int)}), err=True)
-    if sink == "runs":
+    if sink != "-":
         say_next(out, inputs, err=True)
-    elif sink != "-":
-        row("next", f"ethogram runs {shlex.quote(sink)}", err=True)
+    if sink not in {"runs", "-"}:
+        row("", f"ethogram runs {shlex.quote(sink)}", err=True)
 
 
 def _stopped_by_signals() -> Event:

@@ -20,7 +20,11 @@ _UNKNOWN = "unknown"
 @click.argument(
     "inputs", metavar="IN...", nargs=-1, required=True, type=click.Path(path_type=str, allow_dash=True)
 )
-@click.option("--by", type=click.Choice(["run", "model", "role", "issue"]), help="Give totals by this.")
+@click.option(
+    "--by",
+    type=click.Choice(["run", "model", "role", "issue"]),
+    help="Give totals by this; without it, a row for each run and model.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every observation and attempt too.")
 @click.pass_context
 def usage(context: click.Context, inputs: tuple[str, ...], by: By | None, *, as_json: bool) -> None:
@@ -30,6 +34,8 @@ def usage(context: click.Context, inputs: tuple[str, ...], by: By | None, *, as_
     IN is a directory that is searched at any depth, a single file, or - for standard input. For each run and model
     only the last cumulative observation counts; deltas are added up; attempts are what dispatches state. These are
     three views of the same tokens and are never added to each other. A sum with an unknown term is unknown.
+
+    Which lines were met is held in memory: about 0.6 kB for each line, 600 MB for a million.
     """
     report, intake = ask(inputs, read_usage)
     if as_json:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
-import orjson
 
-from vinaya_bridge.cli.words import printable, row
+from vinaya_bridge.cli.options import made_output
+from vinaya_bridge.cli.words import printable, row, say_json
 from vinaya_bridge.proof.findings import EVENT_EXTRA, FindingGroup, grouped
 from vinaya_bridge.verify import Verification
 from vinaya_bridge.verify import verify as verify_output
@@ -45,9 +46,10 @@ def verify(
     """
     if more and not against:
         raise click.UsageError("inputs to compare with are given after --against")
+    made_output(out)
     found = verify_output(out, [*against, *more], mapping=mapping)
     if as_json:
-        click.echo(orjson.dumps(found.data(), option=orjson.OPT_INDENT_2))
+        say_json(found.data())
     else:
         _say(found, out)
     context.exit(0 if found.proven else 1)
@@ -61,6 +63,9 @@ def _say(found: Verification, out: Path) -> None:
         click.echo(f"and {len(groups) - _MOST_SHOWN:,} more: see --json")
     if any(group.code is EVENT_EXTRA for group in groups):
         click.echo("  was OUT made from more logs? try: name all of them after --against")
+        click.echo(
+            f"  are lines of them gone since? try: vinaya-bridge verify {printable(shlex.quote(str(out)))}"
+        )
     if found.findings:
         row("wrong", f"{len(found.findings):,}; each code is explained by vinaya-bridge explain CODE")
     else:

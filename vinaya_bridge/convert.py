@@ -17,7 +17,7 @@ from vinaya_bridge.asides import Aside
 from vinaya_bridge.collecting import Collector, Progress
 from vinaya_bridge.entry import Place
 from vinaya_bridge.errors import InputError
-from vinaya_bridge.files import Discovery, Notice, discover
+from vinaya_bridge.files import Discovery, Notice, discover, paths_of
 from vinaya_bridge.index import OutputIndex
 from vinaya_bridge.jobs import WORTH_IT_BYTES, default_jobs, in_order, processes
 from vinaya_bridge.kept import ORIGIN, SETTLED, KeptStore
@@ -96,7 +96,7 @@ class ConvertOptions:
 
 
 def convert(
-    inputs: Sequence[str | Path],
+    inputs: str | Path | Sequence[str | Path],
     out: str | Path,
     options: ConvertOptions | None = None,
     *,
@@ -108,7 +108,7 @@ def convert(
     Convert log files into *out*; what is there already is added to, never repeated.
 
     Args:
-        inputs: Directories and files; ``-`` is *stdin*.
+        inputs: Directories and files, or one of them; ``-`` is *stdin*.
 
         out: The output directory; made where it does not exist.
 
@@ -131,6 +131,7 @@ def convert(
     """
     options = options or ConvertOptions()
     output = Output(Path(out))
+    inputs = paths_of(inputs)
     check_output_not_inside_inputs(output.root, [each for each in inputs if each != "-"])
     mapping = load_mapping(options.mapping, overlays=options.overlays)
     with output.locked() as lock, uncollected():

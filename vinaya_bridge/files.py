@@ -223,7 +223,17 @@ class StreamNames:
         return prefix
 
 
-def discover(inputs: Sequence[str | Path], *, exclude: Path | None = None) -> Discovery:
+def paths_of(inputs: str | Path | Sequence[str | Path]) -> Sequence[str | Path]:
+    """
+    Return inputs as a list: one path given alone is one input, not a list of letters.
+
+    Args:
+        inputs: A path, or several.
+    """
+    return [inputs] if isinstance(inputs, str | Path) else inputs
+
+
+def discover(inputs: str | Path | Sequence[str | Path], *, exclude: Path | None = None) -> Discovery:
     """
     Find the log files in files and directories.
 
@@ -235,7 +245,7 @@ def discover(inputs: Sequence[str | Path], *, exclude: Path | None = None) -> Di
     on names, not on the file system.
 
     Args:
-        inputs: Files and directories. ``-`` has no meaning here: pass what `spool_stdin` returns.
+        inputs: Files and directories, or one. ``-`` has no meaning here: pass what `spool_stdin` returns.
 
         exclude: A directory that is not searched, such as the output.
 
@@ -243,7 +253,7 @@ def discover(inputs: Sequence[str | Path], *, exclude: Path | None = None) -> Di
         The files, and a notice for each thing under a log's name that is no readable regular file, for each
         directory that cannot be listed or is kept by an output, and for each argument that does not exist.
     """
-    arguments = [os.fspath(each) for each in inputs]
+    arguments = [os.fspath(each) for each in paths_of(inputs)]
     names = StreamNames(arguments)
     seen = set() if exclude is None else identities([exclude])
     files: list[LogFile] = []

@@ -41,7 +41,7 @@ class Intake:
         pending: How many last lines are not finished.
     """
 
-    def __init__(self, inputs: Sequence[str | Path], reader: Reader) -> None:
+    def __init__(self, inputs: str | Path | Sequence[str | Path], reader: Reader) -> None:
         self.notices: list[Notice] = []
         self.files = 0
         self.events = 0
@@ -118,7 +118,7 @@ class Intake:
             self.refused += 1
 
 
-def event_lines(inputs: Sequence[str | Path], reader: Reader) -> Iterator[EventLine]:
+def event_lines(inputs: str | Path | Sequence[str | Path], reader: Reader) -> Iterator[EventLine]:
     """
     Read every event line of some inputs; use `Intake` to learn of the lines that are none.
 

@@ -18,6 +18,7 @@ from vinaya_bridge.asides import Aside
 from vinaya_bridge.checkpoint import CHECKPOINT_VERSION, Checkpoint, decode_checkpoint
 from vinaya_bridge.entry import Act
 from vinaya_bridge.errors import SinkError
+from vinaya_bridge.files import paths_of
 from vinaya_bridge.follow import Follower, Poll
 from vinaya_bridge.gaps import Gap
 from vinaya_bridge.growing import FollowedLine
@@ -59,7 +60,7 @@ class Tail:
     durable is looked up where it is stored.
 
     Args:
-        paths: Directories and files; they need not exist yet.
+        paths: Directories and files, or one of them; they need not exist yet.
 
         out: The output directory; it must not lie inside a path.
 
@@ -89,7 +90,7 @@ class Tail:
 
     def __init__(
         self,
-        paths: Sequence[str | Path],
+        paths: str | Path | Sequence[str | Path],
         out: str | Path,
         *,
         mapping: str | Path = "core",
@@ -103,6 +104,7 @@ class Tail:
         command: Sequence[str] = (),
     ) -> None:
         self._output = output = Output(Path(out))
+        paths = paths_of(paths)
         check_output_not_inside_inputs(output.root, paths)
         sink_spec = parse_sink(sink)
         if sink_spec.file is not None:

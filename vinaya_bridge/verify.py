@@ -79,7 +79,7 @@ class Verification:
 
 def verify(
     out: str | Path,
-    against: Sequence[str | Path] = (),
+    against: str | Path | Sequence[str | Path] = (),
     *,
     mapping: str | Path | None = None,
     reader: Reader | None = None,
@@ -99,7 +99,7 @@ def verify(
     Args:
         out: The output directory.
 
-        against: The inputs, as they were given to `convert` or `tail`.
+        against: The inputs, or the one, as they were given to `convert` or `tail`.
 
         mapping: The mapping of the output, where the report does not name it by a name or a path that still holds.
 

@@ -104,7 +104,7 @@ def _not_covered(table: Table, misspelt: Sequence[EventName], broken: Collection
     place = document.place_of_key(("rule",))
     if len(missing) > len(LOG_EVENTS) // 2:
         message = f"{len(missing)} of the {len(LOG_EVENTS)} events have no rule"
-        remedy = "if it is an overlay, check it on its base: mapping lint core --mapping-overlay FILE"
+        remedy = "if it is an overlay, check it on its base: vinaya-bridge mapping lint core --mapping-overlay FILE"
         yield Finding(codes.NOT_COVERED, place, message, remedy)
         return
     for name in missing:

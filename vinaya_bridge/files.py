@@ -31,8 +31,10 @@ from vinaya_bridge.notices import (
     OWN_OUTPUT,
     REMEDIES,
     SPOOL_FAILED,
+    TOO_LONG,
     UNREADABLE,
     Notice,
+    too_long,
 )
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "OWN_OUTPUT",
     "REMEDIES",
     "SPOOL_FAILED",
+    "TOO_LONG",
     "UNREADABLE",
     "Bucket",
     "Discovery",
@@ -59,6 +62,7 @@ __all__ = [
     "identities",
     "is_log_name",
     "parse_name",
+    "too_long",
     "walk",
 ]
 

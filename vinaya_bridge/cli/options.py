@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import click
 
+from vinaya_bridge.lines import MAX_LINE_BYTES
+
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
@@ -19,6 +21,18 @@ def overlay_option(command: Command) -> Command:
         multiple=True,
         type=click.Path(path_type=Path),
         help="A mapping file whose rules replace single ones. May be repeated.",
+    )(command)
+
+
+def max_line_bytes_option(command: Command) -> Command:
+    """Give a command ``--max-line-bytes``, as its argument ``max_line_bytes``."""
+    return click.option(
+        "--max-line-bytes",
+        metavar="N",
+        default=MAX_LINE_BYTES,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="How long a line may be; a longer one is named and not read.",
     )(command)
 
 

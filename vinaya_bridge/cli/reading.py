@@ -18,7 +18,9 @@ from vinaya_bridge.places import spool_stdin
 Answer = TypeVar("Answer")
 
 
-def ask(inputs: Sequence[str], question: Callable[[Iterable[EventLine]], Answer]) -> tuple[Answer, Intake]:
+def ask(
+    inputs: Sequence[str], question: Callable[[Iterable[EventLine]], Answer], *, max_line_bytes: int
+) -> tuple[Answer, Intake]:
     """
     Read all event lines of some inputs and ask a question about them.
 
@@ -27,6 +29,8 @@ def ask(inputs: Sequence[str], question: Callable[[Iterable[EventLine]], Answer]
 
         question: What is asked.
 
+        max_line_bytes: How long a line may be.
+
     Returns:
         The answer, and what was read for it.
     """
@@ -34,7 +38,7 @@ def ask(inputs: Sequence[str], question: Callable[[Iterable[EventLine]], Answer]
         paths = [
             str(spool_stdin(sys.stdin.buffer, Path(scratch))) if each == "-" else each for each in inputs
         ]
-        intake = Intake(paths, Reader())
+        intake = Intake(paths, Reader(), max_line_bytes=max_line_bytes)
         return question(intake), intake
 
 

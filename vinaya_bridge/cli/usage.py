@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from vinaya_bridge.cli.options import max_line_bytes_option
 from vinaya_bridge.cli.reading import ask, say_intake
 from vinaya_bridge.cli.table import table
 from vinaya_bridge.cli.words import printable, say_json
@@ -21,9 +22,12 @@ _UNKNOWN = "unknown"
     "inputs", metavar="IN...", nargs=-1, required=True, type=click.Path(path_type=str, allow_dash=True)
 )
 @click.option("--by", type=click.Choice(["run", "model", "role", "issue"]), help="Give totals by this.")
+@max_line_bytes_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every observation and attempt too.")
 @click.pass_context
-def usage(context: click.Context, inputs: tuple[str, ...], by: By | None, *, as_json: bool) -> None:
+def usage(
+    context: click.Context, inputs: tuple[str, ...], by: By | None, max_line_bytes: int, *, as_json: bool
+) -> None:
     """
     Add up token use by the Log's own rules.
 
@@ -31,7 +35,7 @@ def usage(context: click.Context, inputs: tuple[str, ...], by: By | None, *, as_
     only the last cumulative observation counts; deltas are added up; attempts are what dispatches state. These are
     three views of the same tokens and are never added to each other. A sum with an unknown term is unknown.
     """
-    report, intake = ask(inputs, read_usage)
+    report, intake = ask(inputs, read_usage, max_line_bytes=max_line_bytes)
     if as_json:
         say_json(usage_document(report, by), has_sorted_keys=True)
     else:

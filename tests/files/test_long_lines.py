@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from vinaya_bridge import content
 from vinaya_bridge.content import BLOCK_BYTES
 from vinaya_bridge.files import LogFile, discover
+from vinaya_bridge.follow import Follower
 from vinaya_bridge.lines import BOM, LongLine, PhysicalLine, read_lines
 
 COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
@@ -22,6 +23,13 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".zst": zstandard.ZstdCompressor().compress,
 }
+STEPS = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from([b"a", b"bcd", b"\n", b"\n", BOM, b"\0" * 90, b"e" * 70_000]), max_size=4),
+        st.booleans(),
+    ),
+    max_size=8,
+)
 CONTENTS = st.lists(
     st.sampled_from([b"a", b"bcd", b"\n", b"\r\n", b"\0" * 7, b"e" * 40, BOM]), max_size=40
 ).map(b"".join)
@@ -86,3 +94,34 @@ def test_a_long_line_is_passed_over_wherever_it_stands(
         LongLine(5, 2 * length + 2_004, length),
     ]
     assert count == 5
+
+
+@given(steps=STEPS, limit=st.sampled_from([1, 3, 80, 69_999, 70_000, 200_000]))
+@example(steps=[([b"e" * 70_000], True), ([b"a"], False), ([b"\n", b"bcd", b"\n"], True)], limit=80)
+@example(steps=[([BOM, b"e" * 70_000], False), ([b"e" * 70_000, b"\n"], False)], limit=200_000)
+def test_a_follower_tells_of_a_growing_file_what_a_reader_tells_of_it_when_it_is_whole(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[list[bytes], bool]], limit: int
+) -> None:
+    root = tmp_path_factory.mktemp("logs")
+    path = root / "7.ndjson"
+    follower = Follower([root], settle_seconds=5, max_line_bytes=limit)
+    lines: list[tuple[int | None, int, bytes]] = []
+    gaps: list[tuple[int | None, int]] = []
+    for now, (parts, restarts) in enumerate([*steps, ([b"\n"], False), ([], False)]):
+        with path.open("ab") as stream:
+            stream.write(b"".join(parts))
+        more = True
+        while more:
+            poll = follower.poll(now)
+            lines += [(line.number, line.offset, line.raw) for line in poll.lines]
+            gaps += [(gap.line, gap.offset) for gap in poll.gaps]
+            more = poll.more
+        if restarts:
+            state = follower.state()
+            follower.close()
+            follower = Follower([root], settle_seconds=5, max_line_bytes=limit, state=state)
+    follower.close()
+    (file,) = discover([path]).files
+    found, _ = read(file, limit)
+    assert lines == [(each.number, each.offset, each.raw) for each in found if isinstance(each, PhysicalLine)]
+    assert gaps == [(each.number - 1, each.offset) for each in found if isinstance(each, LongLine)]

@@ -11,6 +11,7 @@ from vinaya_bridge.log import Blank, Refused, UnknownVersion
 from vinaya_bridge.log.codes import OVER_BOUND, UNKNOWN_VERSION
 from vinaya_bridge.mapping.emit import OverBound
 from vinaya_bridge.naming import main_run_id
+from vinaya_bridge.notices import TOO_LONG
 from vinaya_bridge.relay import REFUSED_TYPE, UNKNOWN_VERSION_TYPE, Refusal, line_digest
 
 
@@ -41,6 +42,11 @@ class Aside(NamedTuple):
     path: str | None = None
     reason: str | None = None
     refusal: Refusal | None = None
+
+    @property
+    def is_passed_over(self) -> bool:
+        """Whether its bytes were not read because they are too many, so that there is nothing to keep."""
+        return self.code == TOO_LONG.id
 
 
 def aside_of(
@@ -82,6 +88,16 @@ def aside_of(
         source_run=named(None if verdict.run is None else main_run_id(verdict.run)),
         source_type=_name(verdict.kind, verdict.event),
     )
+
+
+def passed_over(place: Place) -> Aside:
+    """
+    Set a line aside that is too long to be read: it is not decided, and its bytes are still in the input.
+
+    Args:
+        place: Where it lies.
+    """
+    return Aside(Term.PENDING, place, b"", TOO_LONG.id)
 
 
 def refused(

@@ -8,12 +8,13 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from attrs import asdict, frozen
 
-from vinaya_bridge.lines import PhysicalLine
+from vinaya_bridge.lines import LongLine, PhysicalLine
 from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion, Verdict
+from vinaya_bridge.notices import TOO_LONG, too_long_message
 from vinaya_bridge.reading import read_pieces
 
 Status: TypeAlias = Literal["event", "unknown_version", "refused", "blank", "pending"]
-"""What a line is, in one word; ``pending`` is the unfinished end of a file."""
+"""What a line is, in one word; ``pending`` is the unfinished end of a file, or a line too long to be read."""
 
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 """All of them."""
@@ -41,11 +42,11 @@ class CheckedLine:
 
         event: The event, where it is one of the family's.
 
-        code: Of the refusal; None: it is not refused.
+        code: Of the refusal, or of a line that is too long; else None.
 
         path: The JSON path of the fault; None: it is not refused.
 
-        reason: The fault in one clause; None: it is not refused.
+        reason: What is wrong, in one clause; None: nothing is.
     """
 
     file: str
@@ -87,6 +88,21 @@ def check_lines(reader: Reader, file: str, lines: Iterable[PhysicalLine]) -> Ite
     for line in lines:
         for piece in read_pieces(reader, line):
             yield _row(file, line.number, piece.offset, piece.verdict)
+
+
+def check_long_line(file: str, line: LongLine, max_line_bytes: int) -> CheckedLine:
+    """
+    Return the row of a line that is too long to be read.
+
+    Args:
+        file: The file's name, for the row.
+
+        line: The line.
+
+        max_line_bytes: How long it might have been.
+    """
+    reason = too_long_message(line.length, max_line_bytes)
+    return CheckedLine(file, line.number, line.offset, "pending", code=TOO_LONG.id, reason=reason)
 
 
 def _row(file: str, number: int, offset: int, verdict: Verdict | None) -> CheckedLine:

@@ -89,6 +89,7 @@ class Collector:
             partitions=self._partitions,
             take_aside=self._take_aside,
             whole_lines=self._options.whole_lines,
+            max_line_bytes=self._options.max_line_bytes,
         )
         for source, extent in enumerate(self._extents):
             self._lines_before.append(0)

@@ -17,12 +17,13 @@ from vinaya_bridge.asides import Aside
 from vinaya_bridge.collecting import Collector, Progress
 from vinaya_bridge.entry import Place
 from vinaya_bridge.errors import InputError
-from vinaya_bridge.files import Discovery, Notice, discover, paths_of
+from vinaya_bridge.files import Discovery, Notice, discover, paths_of, too_long
 from vinaya_bridge.index import OutputIndex
 from vinaya_bridge.jobs import WORTH_IT_BYTES, default_jobs, in_order, processes
 from vinaya_bridge.kept import ORIGIN, SETTLED, KeptStore
 from vinaya_bridge.ledger import JsonValue, Term
 from vinaya_bridge.leftovers import Again, read_again
+from vinaya_bridge.lines import MAX_LINE_BYTES
 from vinaya_bridge.log import Reader
 from vinaya_bridge.mapping import CompiledMapping, load_mapping
 from vinaya_bridge.naming import RELAY_RUN
@@ -72,6 +73,8 @@ class ConvertOptions:
 
         memory_budget_bytes: About how much may be held before it goes to ``OUT/state``.
 
+        max_line_bytes: How long a line may be, without its newline; a longer one is pending, and named.
+
         command: What was typed, for the report.
     """
 
@@ -83,6 +86,7 @@ class ConvertOptions:
     include_selftest: bool = False
     jobs: int | None = None
     memory_budget_bytes: int = _MEMORY_BUDGET_BYTES
+    max_line_bytes: int = MAX_LINE_BYTES
     command: Sequence[str] = ()
 
     def made_by(self) -> dict[str, JsonValue]:
@@ -92,6 +96,7 @@ class ConvertOptions:
             "overlays": [str(overlay) for overlay in self.overlays],
             "origin": self.origin,
             "include_selftest": self.include_selftest,
+            "max_line_bytes": self.max_line_bytes,
         }
 
 
@@ -212,7 +217,11 @@ class Conversion:
         self._collector = Collector(
             discovery.files,
             mapping,
-            ScanOptions(include_selftest=options.include_selftest, whole_lines=self._whole_lines),
+            ScanOptions(
+                include_selftest=options.include_selftest,
+                whole_lines=self._whole_lines,
+                max_line_bytes=options.max_line_bytes,
+            ),
             budget_bytes=options.memory_budget_bytes,
             take_aside=self._set_aside,
             progress=progress,
@@ -252,6 +261,10 @@ class Conversion:
             return
         if aside.term is Term.PENDING:
             self._pending.append(aside.place)
+        if aside.is_passed_over:
+            file, line = self._collector.named(aside.place)
+            self._notices.append(too_long(file, line, aside.place.length, self._options.max_line_bytes))
+            return
         if aside.refusal is not None or (self._whole_lines and aside.term is Term.PENDING):
             self._keep(aside.raw, aside.place, aside.term, aside.code, aside.path, aside.reason)
         if aside.refusal is not None:

@@ -32,8 +32,10 @@ from vinaya_bridge.notices import (
     OWN_OUTPUT,
     REMEDIES,
     SPOOL_FAILED,
+    TOO_LONG,
     UNREADABLE,
     Notice,
+    too_long,
 )
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "OWN_OUTPUT",
     "REMEDIES",
     "SPOOL_FAILED",
+    "TOO_LONG",
     "UNREADABLE",
     "Bucket",
     "Discovery",
@@ -61,6 +64,7 @@ __all__ = [
     "identities",
     "is_log_name",
     "parse_name",
+    "too_long",
     "walk",
 ]
 

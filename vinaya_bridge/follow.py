@@ -14,6 +14,7 @@ from vinaya_bridge.files import Bucket, Notice
 from vinaya_bridge.followed import FollowedFiles
 from vinaya_bridge.gaps import BAD_STATE, LOST, REWRITTEN, TORN, Gap, gap_at, loss
 from vinaya_bridge.growing import Change, FollowedLine, GrowingFile
+from vinaya_bridge.lines import MAX_LINE_BYTES
 from vinaya_bridge.listing import Key, Listed, Roots
 from vinaya_bridge.positions import (
     Mark,
@@ -75,7 +76,7 @@ class Follower:
     Follows the log files under some roots, through rotation, rewriting, removal and restarts.
 
     Vinaya files reference, sections 12 and 13, as the design (section 7) corrects it. A file is known by its
-    content: the mark of its first line and of the whole last line consumed. A descriptor stays open over a
+    content: the marks of its first line and of the whole last line consumed. A descriptor stays open over a
     rename and, for a grace time, over a removal. Where content does not match, a file is read again from its
     start; dropping what came before is left to the identity of lines. Nothing is written and no time but an
     access time changes.
@@ -105,6 +106,8 @@ class Follower:
         max_open: How many descriptors to hold: see `FollowedFiles`.
 
         poll_bytes: About how many bytes one poll reads.
+
+        max_line_bytes: How long a line may be; a longer one is passed over, and is a gap.
     """
 
     def __init__(
@@ -118,11 +121,13 @@ class Follower:
         exclude: Path | None = None,
         max_open: int = 256,
         poll_bytes: int = 4 << 20,
+        max_line_bytes: int = MAX_LINE_BYTES,
     ) -> None:
         self._roots = Roots(roots, exclude=exclude)
         self._settle_seconds = settle_seconds
         self._grace_seconds = grace_seconds
         self._poll_bytes = poll_bytes
+        self._max_line_bytes = max_line_bytes
         self._skip_present = from_now and state is None
         self._files = FollowedFiles(max_open)
         self._sealed: dict[Key, SealedFile] = {}
@@ -236,10 +241,16 @@ class Follower:
                 self._sealed[key].file = listed.file
                 self._sealed[key].observe(listed.status, now)
             elif listed.file.compression is Compression.NONE:
-                self._files.growing[key] = GrowingFile(listed.file)
+                self._files.growing[key] = GrowingFile(listed.file, max_line_bytes=self._max_line_bytes)
                 new.append(self._files.growing[key])
             else:
-                self._sealed[key] = SealedFile(listed.file, listed.status, now, done=self._was_read(listed))
+                self._sealed[key] = SealedFile(
+                    listed.file,
+                    listed.status,
+                    now,
+                    done=self._was_read(listed),
+                    max_line_bytes=self._max_line_bytes,
+                )
         return vanished, new
 
     def _was_read(self, listed: Listed) -> bool:
@@ -343,9 +354,11 @@ class Follower:
         for each in due:
             if isinstance(each, SealedFile):
                 got = each.read(rest, now)
+                gaps += each.take_gaps()
                 behind = each.behind
             else:
                 got = self._read_growing(*each, positions, gaps, max(rest, _LEAST_READ_BYTES))
+                gaps += each[0].take_gaps()
                 behind = each[0].behind
             lines += got
             rest -= sum(len(line.raw) + 1 for line in got)

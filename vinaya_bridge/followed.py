@@ -12,7 +12,15 @@ from vinaya_bridge.content import reason
 from vinaya_bridge.files import UNREADABLE, Notice
 from vinaya_bridge.growing import GrowingFile
 from vinaya_bridge.listing import Key
-from vinaya_bridge.positions import START, Mark, Position, SavedFile, first_line_mark, part_mark
+from vinaya_bridge.positions import (
+    FINGERPRINT_BYTES,
+    START,
+    Mark,
+    Position,
+    SavedFile,
+    first_line_mark,
+    part_mark,
+)
 
 _REMEMBERED_POSITIONS: Final = 1024
 
@@ -83,10 +91,12 @@ class FollowedFiles:
         """
         descriptor = self.descriptor(growing)
         growing.fingerprint = first_line_mark(descriptor)
-        growing.part = part_mark(descriptor) if growing.fingerprint is None else None
         known = () if growing.fingerprint is None else positions.get(growing.fingerprint, ())
         held = (each for each in known if each.holds(descriptor))
         growing.restart(max(held, key=lambda each: each.offset, default=START))
+        # A long first line has its fingerprint before it is complete.
+        is_whole = growing.fingerprint is not None and growing.fingerprint.length < FINGERPRINT_BYTES
+        growing.part = None if is_whole or growing.is_resumed else part_mark(descriptor)
 
     def is_carried(self, position: Position, *, without: GrowingFile | None = None) -> bool:
         """

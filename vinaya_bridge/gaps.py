@@ -7,7 +7,9 @@ from typing import Final
 from attrs import frozen
 
 from vinaya_bridge.errors import Code
-from vinaya_bridge.files import Bucket
+from vinaya_bridge.files import TOO_LONG, Bucket, LogFile
+from vinaya_bridge.lines import LongLine
+from vinaya_bridge.notices import too_long_message
 from vinaya_bridge.positions import SavedFile
 
 REWRITTEN: Final = Code(
@@ -99,6 +101,27 @@ def gap_at(file: SavedFile, code: Code) -> Gap:
     position = file.position
     message = _MESSAGES.get(code) or f"an unfinished line of {file.size - position.offset} bytes is gone"
     return Gap(file.stream, file.name, code, position.offset, position.line, message)
+
+
+def gap_of_long_line(file: LogFile, line: LongLine, limit: int, *, is_counted: bool = True) -> Gap:
+    """
+    Describe a line that was passed over because of its length.
+
+    Args:
+        file: The file that it lies in.
+
+        line: The line.
+
+        limit: How many bytes it might have had.
+
+        is_counted: Whether the line's number is known.
+
+    Returns:
+        The loss, with the position in front of the line.
+    """
+    before = line.number - 1 if is_counted else None
+    message = f"the line that starts here {too_long_message(line.length, limit)}"
+    return Gap(file.stream, file.name, TOO_LONG, line.offset, before, message)
 
 
 def loss(

@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 from attrs import Factory, define, frozen
 
-from vinaya_bridge.asides import Aside
+from vinaya_bridge.asides import Aside, passed_over
 from vinaya_bridge.entry import Entry, Place
 from vinaya_bridge.extents import Extent
 from vinaya_bridge.files import Notice
 from vinaya_bridge.ledger import Ledger, Term
-from vinaya_bridge.lines import LineBatch, LineReader, PhysicalLine
+from vinaya_bridge.lines import MAX_LINE_BYTES, LineBatch, LineReader, LongLine, PhysicalLine
 from vinaya_bridge.log import EventLine, Reader
 from vinaya_bridge.log.headers import HeaderFacts
 from vinaya_bridge.scan import Scanned, Scanner
@@ -95,6 +95,8 @@ class Gatherer:
         take_aside: Told of what gives no entry, in order.
 
         whole_lines: Whether lines have to be carried whole.
+
+        max_line_bytes: How long a line may be; a longer one is pending.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class Gatherer:
         partitions: int,
         take_aside: TakeAside,
         whole_lines: bool,
+        max_line_bytes: int = MAX_LINE_BYTES,
     ) -> None:
         self._reader = reader
         self._scanner = scanner
@@ -113,6 +116,7 @@ class Gatherer:
         self._partitions = partitions
         self._take_aside = take_aside
         self._whole_lines = whole_lines
+        self._max_line_bytes = max_line_bytes
         self._runs: dict[str, tuple[int, int]] = {}
         self.tally = Tally()
 
@@ -130,7 +134,18 @@ class Gatherer:
         Returns:
             What was read.
         """
-        lines = LineReader(extent.file, digest=extent.is_whole, start=extent.start, end=extent.end)
+
+        def take_long(line: LongLine) -> None:
+            self._set_aside(passed_over(Place(source, line.number, line.offset, line.length)))
+
+        lines = LineReader(
+            extent.file,
+            digest=extent.is_whole,
+            start=extent.start,
+            end=extent.end,
+            max_line_bytes=self._max_line_bytes,
+            take_long=take_long,
+        )
         for batch in lines.read_batches():
             if self._whole_lines:
                 self._read_whole(batch, source)

@@ -6,13 +6,24 @@ import os
 from enum import Enum
 from typing import Final, NamedTuple
 
-from vinaya_bridge.content import NotRegularError, open_regular, read_at
+from vinaya_bridge.content import BLOCK_BYTES, NotRegularError, open_regular, read_at
 from vinaya_bridge.files import Bucket, LogFile
-from vinaya_bridge.lines import BOM, unwrap_rejected
-from vinaya_bridge.positions import START, Mark, Position, SavedFile
+from vinaya_bridge.gaps import Gap, gap_of_long_line
+from vinaya_bridge.lines import BOM, MAX_LINE_BYTES, LongLine, unwrap_rejected
+from vinaya_bridge.positions import (
+    FINGERPRINT_BYTES,
+    START,
+    Mark,
+    Position,
+    SavedFile,
+    end_mark,
+    first_mark,
+)
 
-_LONG_LINE_BYTES: Final = 8 << 20
-"""An unfinished line from this length on is looked at again only when it grew by an eighth, or stopped growing."""
+_SEARCH_BYTES: Final = 64 << 20
+"""How far one read looks for the end of a long line."""
+
+_MARK_BYTES: Final = 1 << 12
 
 
 class FollowedLine(NamedTuple):
@@ -47,6 +58,13 @@ class FollowedLine(NamedTuple):
     ended: bool = True
 
 
+class _Searched(NamedTuple):
+    """Up to where a long line has no end, and the mark of what stands just before."""
+
+    offset: int
+    mark: Mark
+
+
 class Change(Enum):
     """What a check of a file against what was consumed of it found."""
 
@@ -64,12 +82,15 @@ class GrowingFile:
     A file, the descriptor it is read through and the position in it.
 
     Its memory is one block and the longest line. Bytes of an unfinished line are not kept: they are read
-    again with the rest of the line, so they are never joined to other content.
+    again with the rest of the line, so they are never joined to other content. A line that is longer than may
+    be held is passed over when its end is there.
 
     Args:
         file: The file as it was listed.
 
         position: Where reading starts.
+
+        max_line_bytes: How long a line may be, without its 0x0A; a byte-order mark counts.
 
     Attributes:
         file: The file under its present name.
@@ -78,7 +99,8 @@ class GrowingFile:
 
         size: The size seen, in bytes.
 
-        fingerprint: The mark of its first line, or None while that is not complete; only then may it be read.
+        fingerprint: What `vinaya_bridge.positions.first_line_mark` gives: None while the first line is not complete;
+            the file is not read before.
 
         part: The mark of its first bytes while no line of it is complete, else None.
 
@@ -87,7 +109,9 @@ class GrowingFile:
         behind: Whether the last read reached its limit, so that more can be read at once.
     """
 
-    def __init__(self, file: LogFile, position: Position = START) -> None:
+    def __init__(
+        self, file: LogFile, position: Position = START, *, max_line_bytes: int = MAX_LINE_BYTES
+    ) -> None:
         self.file = file
         self.position = position
         self.size = 0
@@ -98,7 +122,9 @@ class GrowingFile:
         self._descriptor: int | None = None
         self._signature: tuple[int, int, int] | None = None
         self._again = False
-        self._searched = 0  # up to where there was no end of the unfinished line
+        self._max_line_bytes = max_line_bytes
+        self._searched: _Searched | None = None  # where the line at the position is long, and has no end yet
+        self._gaps: list[Gap] = []
 
     @property
     def is_open(self) -> bool:
@@ -197,6 +223,7 @@ class GrowingFile:
         size = os.fstat(self.descriptor).st_size
         if size < self.size:
             self.size = size
+            self._searched = None
             return Change.CUT
         return Change.NONE
 
@@ -213,7 +240,17 @@ class GrowingFile:
         self.position = position
         self.size = os.fstat(self.descriptor).st_size
         self._again = self._again or self.fingerprint is not None
-        self._searched = 0
+        self._searched = None
+
+    def take_gaps(self) -> list[Gap]:
+        """
+        Empty the list of lines that were passed over.
+
+        Returns:
+            What reading has passed over since it was last emptied.
+        """
+        gaps, self._gaps = self._gaps, []
+        return gaps
 
     def read(self, limit: int) -> list[FollowedLine]:
         """
@@ -223,40 +260,78 @@ class GrowingFile:
             limit: About how many bytes to read; a line that is longer is read whole.
 
         Returns:
-            The lines; the position then stands behind them.
+            The lines; the position then stands behind them, and behind what was passed over.
 
         Raises:
             OSError: When the file cannot be read; the position stays.
         """
         start = self.position.offset
-        if self._is_growing_line(start):
-            return []
         descriptor = self.descriptor
+        if self._searched is not None:
+            return self._read_long(descriptor, self._searched)
         chunk = read_at(descriptor, start, limit)
         whole = len(chunk) < limit
-        while not whole and b"\n" not in chunk:
-            rest = read_at(descriptor, start + len(chunk), len(chunk))
-            whole = len(rest) < len(chunk)
-            chunk += rest
-        # A file that was cut and refilled while it was read gives bytes of two contents: then nothing is
-        # taken.
-        if self.position.last is not None and not self.position.last.is_at(
-            descriptor, start - self.position.last.length
-        ):
-            self._again = True
+        end = chunk.rfind(b"\n") + 1
+        if not end and (not whole or len(chunk) > self._max_line_bytes):
+            return self._read_long(descriptor, _Searched(start + len(chunk), Mark.of(chunk[-_MARK_BYTES:])))
+        if not self._is_still_there(descriptor):
             return []
         self.size = max(self.size, start + len(chunk))
         self.behind = not whole
-        end = chunk.rfind(b"\n") + 1
-        self._searched = start + len(chunk)
         return self._take(chunk[:end]) if end else []
 
-    def _is_growing_line(self, start: int) -> bool:
-        """Tell whether an unfinished line is so long, and grows so, that looking again would cost its square."""
-        if not self._again or self._signature is None or self.behind:
-            return False
-        seen = self._searched - start
-        return seen > _LONG_LINE_BYTES and self._signature[0] < self._searched + seen // 8
+    def _is_still_there(self, descriptor: int) -> bool:
+        """Tell whether what was just read is of one content: of a file that was cut and refilled nothing is taken."""
+        position = self.position
+        if position.last is None or position.last.is_at(descriptor, position.offset - position.last.length):
+            return True
+        self._again = True
+        return False
+
+    def _read_long(self, descriptor: int, searched: _Searched) -> list[FollowedLine]:
+        """Look for the end of a long line, each byte once; then read it, or pass over it."""
+        start, at = self.position.offset, searched.offset
+        end = 0
+        block = b""
+        while not end and at < searched.offset + _SEARCH_BYTES:
+            block = read_at(descriptor, at, BLOCK_BYTES)
+            end = at + block.find(b"\n") + 1 if b"\n" in block else 0
+            at += len(block)
+            if len(block) < BLOCK_BYTES:
+                break
+        content = b""
+        if end and end - start - 1 <= self._max_line_bytes:
+            content = read_at(descriptor, start, end - start)
+        is_same = searched.mark.is_at(descriptor, searched.offset - searched.mark.length)
+        if not self._is_still_there(descriptor) or not is_same or (content and content[-1:] != b"\n"):
+            self._searched, self._again = None, True
+            return []
+        self.size = max(self.size, at)
+        self.behind = bool(end) or len(block) == BLOCK_BYTES
+        if not end:
+            before = max(start, at - _MARK_BYTES)
+            self._searched = _Searched(at, Mark.of(read_at(descriptor, before, at - before)))
+            return []
+        self._searched = None
+        if content:
+            return self._take(content)
+        position = self.position
+        self.position = Position(
+            offset=end,
+            line=self._pass_over(position.line, start, end - start - 1),
+            first=position.first or first_mark(read_at(descriptor, 0, min(end, FINGERPRINT_BYTES))),
+            last=end_mark(descriptor, start, end),
+        )
+        self.part = None
+        return []
+
+    def _pass_over(self, number: int | None, offset: int, length: int) -> int | None:
+        """Note that a line is too long; return its number, given that of the line before it."""
+        line = LongLine((number or 0) + 1, offset, length)
+        self._gaps.append(
+            gap_of_long_line(self.file, line, self._max_line_bytes, is_counted=number is not None)
+        )
+        return None if number is None else line.number
 
     def _take(self, content: bytes) -> list[FollowedLine]:
         """Cut complete lines and move behind them."""
@@ -266,15 +341,22 @@ class GrowingFile:
         self.position = Position(
             offset=offset + len(content),
             line=None if number is None else number + len(raws),
-            first=self.position.first or Mark.of(raws[0] + b"\n"),
+            first=self.position.first or first_mark(raws[0] + b"\n"),
             last=Mark.of(raws[-1] + b"\n"),
         )
-        if offset == 0 and raws[0].startswith(BOM):
-            raws[0] = raws[0][len(BOM) :]
-            offset = len(BOM)
+        self.part = None
+        may_be_long = len(content) > self._max_line_bytes
         name, stream, bucket = self.file.name, self.file.stream, self.file.bucket
         lines: list[FollowedLine] = []
-        for raw in raws:
+        for stored in raws:
+            raw = stored
+            if may_be_long and len(raw) > self._max_line_bytes:
+                number = self._pass_over(number, offset, len(raw))
+                offset += len(raw) + 1
+                continue
+            if offset == 0 and raw.startswith(BOM):
+                raw = raw[len(BOM) :]
+                offset = len(BOM)
             record = unwrap_rejected(raw) if bucket is Bucket.REJECTED else raw
             if number is not None:
                 number += 1

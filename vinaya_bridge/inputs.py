@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vinaya_bridge.files import LEFT_ALONE, LogFile, Notice, discover
-from vinaya_bridge.lines import PhysicalLine, read_lines
+from vinaya_bridge.files import LEFT_ALONE, LogFile, Notice, discover, too_long
+from vinaya_bridge.lines import MAX_LINE_BYTES, LongLine, PhysicalLine, read_lines
 from vinaya_bridge.log import Blank, EventLine, Reader, Refused, UnknownVersion, Verdict
 from vinaya_bridge.log.codes import NOT_JSON, NOT_UTF8
 from vinaya_bridge.log.pieces import split_pieces
@@ -20,12 +20,14 @@ class Intake:
 
     Copies of a line are given as often as they are met: removing them is the question's part. A line that
     holds a torn fragment and a whole record gives the record. A last line without a newline counts where it is
-    one whole record; else it is pending.
+    one whole record; else it is pending. So is a line that is too long to be read, and a notice names it.
 
     Args:
         inputs: Files and directories.
 
         reader: Reads a line.
+
+        max_line_bytes: How long a line may be.
 
     Attributes:
         notices: What could not be read, and why.
@@ -38,10 +40,16 @@ class Intake:
 
         refused: How many lines, or pieces of lines, are not valid.
 
-        pending: How many last lines are not finished.
+        pending: How many last lines are not finished, and how many lines are too long.
     """
 
-    def __init__(self, inputs: str | Path | Sequence[str | Path], reader: Reader) -> None:
+    def __init__(
+        self,
+        inputs: str | Path | Sequence[str | Path],
+        reader: Reader,
+        *,
+        max_line_bytes: int = MAX_LINE_BYTES,
+    ) -> None:
         self.notices: list[Notice] = []
         self.files = 0
         self.events = 0
@@ -49,6 +57,7 @@ class Intake:
         self.refused = 0
         self.pending = 0
         self._inputs = inputs
+        self._max_line_bytes = max_line_bytes
         self._read = reader.read
 
     def __iter__(self) -> Iterator[EventLine]:
@@ -76,7 +85,12 @@ class Intake:
 
     def _file(self, file: LogFile) -> Iterator[EventLine]:
         self.files += 1
-        reader = read_lines(file, digest=False)
+
+        def take_long(line: LongLine) -> None:
+            self.pending += 1
+            self.notices.append(too_long(file.name, line.number, line.length, self._max_line_bytes))
+
+        reader = read_lines(file, digest=False, max_line_bytes=self._max_line_bytes, take_long=take_long)
         for batch in reader.read_batches():
             if batch.ended:
                 for record in batch.records:

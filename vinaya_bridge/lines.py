@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -35,6 +35,9 @@ from vinaya_bridge.files import (
 )
 
 BOM: Final = b"\xef\xbb\xbf"
+
+MAX_LINE_BYTES: Final = 256 << 20
+"""How long a line may be where nothing else is said: a longer one is passed over."""
 
 
 class PhysicalLine(NamedTuple):
@@ -97,12 +100,34 @@ class LineBatch:
             offset += len(raw) + 1
 
 
+class LongLine(NamedTuple):
+    """
+    A line that is not given because of its length.
+
+    Attributes:
+        number: Its number in the file, from 1.
+
+        offset: Where it starts in the uncompressed content, in bytes.
+
+        length: How many bytes it has, without the final 0x0A.
+    """
+
+    number: int
+    offset: int
+    length: int
+
+
+TakeLong = Callable[[LongLine], object]
+"""Told of each line that is passed over: after all lines before it were given, and before the next."""
+
+
 class LineReader:
     """
     Reads one file line by line, once, with memory for the longest line and one block.
 
     Lines are cut at 0x0A and nowhere else. It never raises for what a file does: a fault ends the lines,
-    and what was read before it is given. A file that grows is read to the end that is met.
+    and what was read before it is given. A file that grows is read to the end that is met. Of a line that is
+    longer than may be held, bytes are dropped as they come; it counts as a line, and is not given.
 
     Args:
         file: What to read.
@@ -113,18 +138,33 @@ class LineReader:
 
         end: Where to stop, likewise; None: at the end of the file.
 
+        max_line_bytes: How long a line may be, without its 0x0A; a byte-order mark counts.
+
+        take_long: Told of each line that is longer.
+
     Attributes:
         file: What is read.
 
         bytes_read: How many bytes of the file as it is stored were read so far.
 
-        lines: How many lines were given so far.
+        lines: How many lines were given or passed over so far.
 
         fault: What ended the reading early, or None.
     """
 
-    def __init__(self, file: LogFile, *, digest: bool = True, start: int = 0, end: int | None = None) -> None:
+    def __init__(
+        self,
+        file: LogFile,
+        *,
+        digest: bool = True,
+        start: int = 0,
+        end: int | None = None,
+        max_line_bytes: int = MAX_LINE_BYTES,
+        take_long: TakeLong | None = None,
+    ) -> None:
         self.file = file
+        self._max_line_bytes = max_line_bytes
+        self._take_long = take_long
         self._start = start
         self._end = end
         self.bytes_read = 0
@@ -159,20 +199,59 @@ class LineReader:
         offset = self._start
         pending: list[bytes] = []
         for block in self._content():
+            begun = position - offset  # of a line that is too long, more than is pending
             position += len(block)
             raws = block.split(b"\n")
-            if len(raws) == 1:
+            rest = raws.pop()
+            if begun + len(block) > self._max_line_bytes:  # only then can one of its lines be too long
+                yield from self._short_lines(offset, pending, begun, raws)
+                if raws:
+                    pending.clear()
+                    offset = position - len(rest)
+                if position - offset > self._max_line_bytes:
+                    pending.clear()
+                elif rest:
+                    pending.append(rest)
+                continue
+            if not raws:
                 pending.append(block)  # joined once, when the line ends: a long line costs linear time
                 continue
-            rest = raws.pop()
             if pending:
                 pending.append(raws[0])
                 raws[0] = b"".join(pending)
             pending = [rest] if rest else []
             yield self._batch(offset, raws, ended=True)
             offset = position - len(rest)
-        if pending:
+        if position - offset > self._max_line_bytes:
+            self._pass_over(offset, position - offset)
+        elif pending:
             yield self._batch(offset, [b"".join(pending)], ended=False)
+
+    def _short_lines(
+        self, offset: int, pending: list[bytes], begun: int, raws: list[bytes]
+    ) -> Iterator[LineBatch]:
+        """Yield the lines of a block that are not too long; the first began before it, *begun* bytes ago."""
+        start = offset
+        short: list[bytes] = []
+        for raw in raws:
+            length = begun + len(raw)
+            if length <= self._max_line_bytes:
+                short.append(b"".join((*pending, raw)) if begun else raw)
+            else:
+                if short:
+                    yield self._batch(start, short, ended=True)
+                    short = []
+                self._pass_over(offset, length)
+                start = offset + length + 1
+            offset += length + 1
+            begun = 0
+        if short:
+            yield self._batch(start, short, ended=True)
+
+    def _pass_over(self, offset: int, length: int) -> None:
+        self.lines += 1
+        if self._take_long is not None:
+            self._take_long(LongLine(self.lines, offset, length))
 
     def _batch(self, offset: int, raws: list[bytes], *, ended: bool) -> LineBatch:
         if offset == 0 and raws[0].startswith(BOM):
@@ -225,7 +304,13 @@ class LineReader:
             self.fault = Notice(self.file.name, code, message)
 
 
-def read_lines(file: LogFile, *, digest: bool = True) -> LineReader:
+def read_lines(
+    file: LogFile,
+    *,
+    digest: bool = True,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    take_long: TakeLong | None = None,
+) -> LineReader:
     """
     Read the lines of a file.
 
@@ -234,10 +319,14 @@ def read_lines(file: LogFile, *, digest: bool = True) -> LineReader:
 
         digest: Whether `LineReader.sha256` is wanted.
 
+        max_line_bytes: As in `LineReader`.
+
+        take_long: Likewise.
+
     Returns:
         What gives the lines, and afterwards how many there were and what went wrong.
     """
-    return LineReader(file, digest=digest)
+    return LineReader(file, digest=digest, max_line_bytes=max_line_bytes, take_long=take_long)
 
 
 def digest_of_file(file: LogFile) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vinaya_bridge.ledger import JsonValue
+from vinaya_bridge.lines import MAX_LINE_BYTES
 from vinaya_bridge.mapping import CompiledMapping, load_mapping
 from vinaya_bridge.scan import ScanOptions
 
@@ -30,8 +31,11 @@ def scan_options_of(report: Mapping[str, JsonValue] | None) -> ScanOptions:
         report: The output's last report.
     """
     bridge = _bridge(report)
+    max_line_bytes = bridge.get("max_line_bytes")
     return ScanOptions(
-        include_selftest=bool(bridge.get("include_selftest")), whole_lines=bridge.get("origin") == "full"
+        include_selftest=bool(bridge.get("include_selftest")),
+        whole_lines=bridge.get("origin") == "full",
+        max_line_bytes=max_line_bytes if isinstance(max_line_bytes, int) else MAX_LINE_BYTES,
     )
 
 

@@ -75,8 +75,18 @@ OWN_OUTPUT: Final = Code(
     "vinaya-bridge replay OUT reads the kept lines again. A file of them that is named as an input of its own is read.",
 )
 
-NO_SUCH_LINE: Final = Code(
+TOO_LONG: Final = Code(
     "VB310",
+    "a line is longer than may be held",
+    "A line has more bytes than --max-line-bytes allows (256 MiB where it is not given). No line of the Log is nearly "
+    "as long, so it is mostly no line: bytes without a newline, such as the zeros that a power loss leaves in a file. "
+    "To keep memory bounded it is neither held nor read nor copied: reading goes on behind its newline, and the line "
+    "counts as pending. Its bytes are still in the input. Where it is wanted, convert the log into the same output "
+    "with a greater --max-line-bytes; only what is missing is added. A tail names it when its newline comes.",
+)
+
+NO_SUCH_LINE: Final = Code(
+    "VB311",
     "a file has no such line",
     "A line was asked for by its number, and the file ends before it, or cannot be read so far. Lines are counted from "
     "1, at each newline, blank ones too, as check and the kept index count them.",
@@ -92,6 +102,7 @@ CODES: Final[tuple[Code, ...]] = (
     OUTPUT_IN_INPUT,
     SPOOL_FAILED,
     OWN_OUTPUT,
+    TOO_LONG,
     NO_SUCH_LINE,
 )
 
@@ -107,6 +118,7 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
         BAD_COMPRESSION.id: "restore the file from another copy, then run the same command again",
         CHANGED.id: "run the same command again, or use tail on a log that is still written",
         OWN_OUTPUT.id: "ethogram runs OUT/runs shows an output; give the logs that it was made from",
+        TOO_LONG.id: "where the line is wanted, run the same command with a greater --max-line-bytes",
     }
 )
 """What to do about a notice, by the id of its code."""
@@ -118,7 +130,7 @@ class Notice:
     Something about an input that a person has to know; the work goes on.
 
     Args:
-        name: The file or directory, relative to the argument that it was reached through.
+        name: The file or directory, relative to the argument that it was reached through; of a line, ``file:line``.
 
         code: What kind of fault it is.
 
@@ -128,3 +140,31 @@ class Notice:
     name: str
     code: Code
     message: str
+
+
+def too_long(file: str, line: int, length: int, limit: int) -> Notice:
+    """
+    Name a line that was passed over because of its length.
+
+    Args:
+        file: The file's name.
+
+        line: The line's number in it, from 1.
+
+        length: How many bytes it has, without its newline.
+
+        limit: How many it might have.
+    """
+    return Notice(f"{file}:{line}", TOO_LONG, too_long_message(length, limit))
+
+
+def too_long_message(length: int, limit: int) -> str:
+    """
+    Say of a line what is wrong with it.
+
+    Args:
+        length: How many bytes it has, without its newline.
+
+        limit: How many it might have.
+    """
+    return f"has {length:,} bytes, more than the {limit:,} of --max-line-bytes, and was not read"

@@ -17,6 +17,9 @@ from vinaya_bridge.files import Bucket
 STATE_VERSION: Final = 1
 """The version of the saved form; another one is not read."""
 
+FINGERPRINT_BYTES: Final = 1 << 20
+"""How much of a long first line its mark covers: so it does not depend on how long a line may be."""
+
 _PART_BYTES: Final = 1 << 12
 _BUCKETS: Final = frozenset(bucket.value for bucket in Bucket)
 
@@ -58,12 +61,18 @@ class Mark:
             offset: Where they should start, in bytes.
 
         Returns:
-            Whether they do.
+            Whether they do; asking takes the memory of one block.
 
         Raises:
             OSError: When the file cannot be read.
         """
-        return Mark.of(read_at(descriptor, offset, self.length)) == self
+        digest = hashlib.sha256()
+        left = self.length
+        while left and (block := read_at(descriptor, offset, min(left, BLOCK_BYTES))):
+            digest.update(block)
+            offset += len(block)
+            left -= len(block)
+        return not left and digest.hexdigest() == self.sha256
 
 
 @frozen
@@ -78,7 +87,8 @@ class Position:
 
         first: The mark of the file's first line: its fingerprint. None where nothing was consumed.
 
-        last: The mark of the whole last consumed line. None where nothing was consumed.
+        last: The mark of the whole last consumed line; of one that was passed over because of its length, that of
+            its last bytes. None where nothing was consumed.
     """
 
     offset: int = 0
@@ -121,13 +131,47 @@ def first_line_mark(descriptor: int) -> Mark | None:
         descriptor: The open file.
 
     Returns:
-        The mark of its first complete line, or None while it has none.
+        The mark of its first line; None while that is not complete. Of a line of more than `FINGERPRINT_BYTES`
+        it is that of its first bytes, complete or not.
 
     Raises:
         OSError: When the file cannot be read.
     """
-    line = line_at(descriptor, 0)
-    return None if line is None else Mark.of(line)
+    line = read_at(descriptor, 0, BLOCK_BYTES)
+    if b"\n" not in line and len(line) == BLOCK_BYTES:
+        line += read_at(descriptor, len(line), FINGERPRINT_BYTES - len(line))
+    end = line.find(b"\n") + 1
+    if end:
+        return Mark.of(line[:end])
+    return Mark.of(line) if len(line) == FINGERPRINT_BYTES else None
+
+
+def first_mark(line: bytes) -> Mark:
+    """
+    Take the fingerprint of a file from its first line.
+
+    Args:
+        line: All of it with its 0x0A, or as much as `FINGERPRINT_BYTES` of it.
+    """
+    return Mark.of(line[:FINGERPRINT_BYTES])
+
+
+def end_mark(descriptor: int, start: int, end: int) -> Mark:
+    """
+    Take the mark of the end of a line that is too long to be held.
+
+    Args:
+        descriptor: The open file.
+
+        start: Where the line starts, in bytes.
+
+        end: Where the next one starts.
+
+    Raises:
+        OSError: When the file cannot be read.
+    """
+    length = min(end - start, FINGERPRINT_BYTES)
+    return Mark.of(read_at(descriptor, end - length, length))
 
 
 def part_mark(descriptor: int) -> Mark | None:
@@ -145,32 +189,6 @@ def part_mark(descriptor: int) -> Mark | None:
     """
     part = read_at(descriptor, 0, _PART_BYTES)
     return Mark.of(part) if part else None
-
-
-def line_at(descriptor: int, offset: int) -> bytes | None:
-    """
-    Read one line.
-
-    Args:
-        descriptor: The open file.
-
-        offset: Where the line starts, in bytes.
-
-    Returns:
-        The line with its 0x0A, or None where none ends it.
-
-    Raises:
-        OSError: When the file cannot be read.
-    """
-    parts: list[bytes] = []
-    while block := read_at(descriptor, offset, BLOCK_BYTES):
-        end = block.find(b"\n") + 1
-        if end:
-            parts.append(block[:end])
-            return b"".join(parts)
-        parts.append(block)
-        offset += len(block)
-    return None
 
 
 def end_position(descriptor: int, size: int) -> Position:
@@ -192,8 +210,7 @@ def end_position(descriptor: int, size: int) -> Position:
     if end == 0:
         return START
     start = _after_line_feed(descriptor, end - 1)
-    last = read_at(descriptor, start, end - start)
-    return Position(end, None, first_line_mark(descriptor), Mark.of(last))
+    return Position(end, None, first_line_mark(descriptor), end_mark(descriptor, start, end))
 
 
 def _after_line_feed(descriptor: int, before: int) -> int:

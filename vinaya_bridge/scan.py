@@ -13,7 +13,7 @@ from ethogram.validation import PayloadTooLarge
 from ethogram.vocabulary import MAX_PAYLOAD_BYTES, MAX_TEXT_SCALARS
 from vinaya_bridge.asides import Aside, aside_of, named, over_bound, refused
 from vinaya_bridge.entry import Act, Entry, Opening, Place
-from vinaya_bridge.lines import PhysicalLine
+from vinaya_bridge.lines import MAX_LINE_BYTES, PhysicalLine
 from vinaya_bridge.log import EventLine, Reader, Verdict
 from vinaya_bridge.log.codes import UNSAFE_INTEGER
 from vinaya_bridge.log.headers import HeaderFacts
@@ -92,10 +92,13 @@ class ScanOptions:
         include_selftest: Whether the producer's own self-test lines are events like any other.
 
         whole_lines: Whether the first event of a line carries the whole line.
+
+        max_line_bytes: How long a line may be; a longer one is passed over.
     """
 
     include_selftest: bool = False
     whole_lines: bool = False
+    max_line_bytes: int = MAX_LINE_BYTES
 
 
 class Scanner:

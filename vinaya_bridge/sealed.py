@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator
 
 from vinaya_bridge.files import BAD_COMPRESSION, LogFile, Notice
+from vinaya_bridge.gaps import Gap, gap_of_long_line
 from vinaya_bridge.growing import FollowedLine
-from vinaya_bridge.lines import LineBatch, LineReader, read_lines
+from vinaya_bridge.lines import MAX_LINE_BYTES, LineBatch, LineReader, LongLine, read_lines
 from vinaya_bridge.positions import START, SavedFile
 
 
@@ -26,6 +27,8 @@ class SealedFile:
 
         done: Whether it was read to its end before.
 
+        max_line_bytes: How long a line may be; a longer one is passed over.
+
     Attributes:
         file: The file under its present name.
 
@@ -36,13 +39,23 @@ class SealedFile:
         fault: What ended its last reading early, or None.
     """
 
-    def __init__(self, file: LogFile, status: os.stat_result, now: float, *, done: bool) -> None:
+    def __init__(
+        self,
+        file: LogFile,
+        status: os.stat_result,
+        now: float,
+        *,
+        done: bool,
+        max_line_bytes: int = MAX_LINE_BYTES,
+    ) -> None:
         self.file = file
         self.size = status.st_size
         self.done = done
         self.fault: Notice | None = None
         self._modified_ns = status.st_mtime_ns
         self._changed_at = now
+        self._max_line_bytes = max_line_bytes
+        self._long_lines: list[LongLine] = []
         self._reader: LineReader | None = None
         self._batches: Iterator[LineBatch] = iter(())
 
@@ -98,7 +111,13 @@ class SealedFile:
             and may be later, is tried again after the settle time.
         """
         if self._reader is None:
-            self._reader = read_lines(self.file, digest=False)
+            self._long_lines = []
+            self._reader = read_lines(
+                self.file,
+                digest=False,
+                max_line_bytes=self._max_line_bytes,
+                take_long=self._long_lines.append,
+            )
             self._batches = self._reader.read_batches()
         lines: list[FollowedLine] = []
         file = self.file
@@ -123,6 +142,18 @@ class SealedFile:
         self.done = self.fault is None or self.fault.code is BAD_COMPRESSION
         self._changed_at = now
         return lines
+
+    def take_gaps(self) -> list[Gap]:
+        """
+        Empty the list of lines that were passed over.
+
+        Returns:
+            Those of a reading that came to its end: only then is it not done again after a restart.
+        """
+        if not self.done or not self._long_lines:
+            return []
+        lines, self._long_lines = self._long_lines, []
+        return [gap_of_long_line(self.file, line, self._max_line_bytes) for line in lines]
 
     def saved(self) -> SavedFile:
         """

@@ -18,14 +18,14 @@ from vinaya_bridge.asides import Aside
 from vinaya_bridge.checkpoint import CHECKPOINT_VERSION, Checkpoint, decode_checkpoint
 from vinaya_bridge.entry import Act
 from vinaya_bridge.errors import SinkError
-from vinaya_bridge.files import paths_of
+from vinaya_bridge.files import TOO_LONG, paths_of
 from vinaya_bridge.follow import Follower, Poll
 from vinaya_bridge.gaps import Gap
 from vinaya_bridge.growing import FollowedLine
 from vinaya_bridge.holes import Arrival, Holes
 from vinaya_bridge.kept import ORIGIN, KeptStore
 from vinaya_bridge.ledger import JsonValue, Term
-from vinaya_bridge.lines import PhysicalLine
+from vinaya_bridge.lines import MAX_LINE_BYTES, PhysicalLine
 from vinaya_bridge.log import Reader
 from vinaya_bridge.mapping import load_mapping
 from vinaya_bridge.naming import RELAY_RUN
@@ -80,6 +80,8 @@ class Tail:
 
         include_selftest: Whether the producer's self-test lines are events like any other.
 
+        max_line_bytes: How long a line may be, without its newline; a longer one is passed over, and is a gap.
+
         command: What was typed, for the report.
 
     Raises:
@@ -101,6 +103,7 @@ class Tail:
         start: Literal["start", "now"] = "start",
         origin: Literal["ids", "full"] = "ids",
         include_selftest: bool = False,
+        max_line_bytes: int = MAX_LINE_BYTES,
         command: Sequence[str] = (),
     ) -> None:
         self._output = output = Output(Path(out))
@@ -121,6 +124,7 @@ class Tail:
             "overlays": [str(overlay) for overlay in overlays],
             "origin": origin,
             "include_selftest": include_selftest,
+            "max_line_bytes": max_line_bytes,
             "sink": str(sink_spec),
         }
         with ExitStack() as opened:
@@ -156,6 +160,7 @@ class Tail:
                 from_now=start == "now" and report is None and position is None and not lines,
                 exclude=output.root,
                 poll_bytes=_POLL_BYTES,
+                max_line_bytes=max_line_bytes,
             )
             opened.callback(self._follower.close)
             self._closing = opened.pop_all()
@@ -243,6 +248,7 @@ class Tail:
         admitted = self._holes.admit(self._settled(arrivals, batch), now, lossy)
         self._place(admitted, batch, now)
         batch.appends.extend(self._main_runs.finish_quiet(now, self._settle_seconds))
+        self._accounts.count(Term.PENDING, sum(gap.code is TOO_LONG for gap in poll.gaps))
         new = self._new_identities(batch)
         self._accounts.count(Term.CONVERTED, len(new))
         self._commit(batch, poll.gaps)

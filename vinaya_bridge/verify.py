@@ -82,6 +82,7 @@ def verify(
     against: str | Path | Sequence[str | Path] = (),
     *,
     mapping: str | Path | None = None,
+    max_line_bytes: int | None = None,
     reader: Reader | None = None,
 ) -> Verification:
     """
@@ -102,6 +103,8 @@ def verify(
         against: The inputs, or the one, as they were given to `convert` or `tail`.
 
         mapping: The mapping of the output, where the report does not name it by a name or a path that still holds.
+
+        max_line_bytes: How long a line of the log may be; a longer one is pending. None: as in the last call.
 
         reader: Reads the log; None is the one of this version.
 
@@ -138,6 +141,7 @@ def verify(
             pending=_pending(report, decode_checkpoint(position)),
             scanner=Scanner(reader, mapping_of(report, mapping), evolve(options, whole_lines=False)),
             find=find,
+            max_line_bytes=max_line_bytes or options.max_line_bytes,
         )
         comparison.read(discover(against, exclude=output.root).files)
         comparison.finish(report, store, same_version=_bridge(report).get("version") == bridge_version())

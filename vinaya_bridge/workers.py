@@ -211,6 +211,7 @@ def gather(task: GatherTask) -> Gathered:
                 partitions=task.partitions,
                 take_aside=asides.add,
                 whole_lines=task.options.whole_lines,
+                max_line_bytes=task.options.max_line_bytes,
             )
             rows = [
                 gatherer.read(_as_seen_here(extent) if task.workplace.is_elsewhere else extent, source)

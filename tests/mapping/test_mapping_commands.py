@@ -211,7 +211,7 @@ def test_explain_says_what_a_line_is_that_gives_no_event(tmp_path: Path) -> None
     assert "operation.completed on the main run" in said[4]
     assert "gate.evaluated on the main run" in said[4]
     assert "over a bound" in said[5]
-    with pytest.raises(ConfigurationError, match=r"VB310 .*: there is no line 99"):
+    with pytest.raises(ConfigurationError, match=r"VB311 .*: there is no line 99"):
         run("explain", f"{log}:99")
     assert run("explain", "VB999").exit_code == 2
     assert run("explain", "vb203").output.startswith("VB203  ")

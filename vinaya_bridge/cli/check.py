@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 import click
 
-from vinaya_bridge.check import STATUSES, CheckedLine, check_lines
+from vinaya_bridge.check import STATUSES, CheckedLine, check_lines, check_long_line
+from vinaya_bridge.cli.options import max_line_bytes_option
 from vinaya_bridge.cli.reading import say_met, with_stdin_spooled
 from vinaya_bridge.cli.words import counted, printable, say_json, say_no_logs
-from vinaya_bridge.files import LEFT_ALONE, Discovery, LogFile, Notice, discover
-from vinaya_bridge.lines import read_lines
+from vinaya_bridge.files import LEFT_ALONE, TOO_LONG, Discovery, LogFile, Notice, discover, too_long
+from vinaya_bridge.lines import LongLine, read_lines
 from vinaya_bridge.log.codes import CODES
 from vinaya_bridge.log.line import Reader
 
@@ -29,10 +30,13 @@ _TITLES = {code.id: code.title for code in CODES}
 @click.argument(
     "inputs", metavar="IN...", nargs=-1, required=True, type=click.Path(path_type=str, allow_dash=True)
 )
+@max_line_bytes_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line of the log.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when a line was refused.")
 @click.pass_context
-def check(context: click.Context, inputs: tuple[str, ...], *, as_json: bool, strict: bool) -> None:
+def check(
+    context: click.Context, inputs: tuple[str, ...], max_line_bytes: int, *, as_json: bool, strict: bool
+) -> None:
     """
     Say what is wrong with the lines of log files.
 
@@ -41,20 +45,22 @@ def check(context: click.Context, inputs: tuple[str, ...], *, as_json: bool, str
     No value of a line is ever shown.
     """
     with with_stdin_spooled(inputs) as paths:
-        exit_code = _check(discover(paths), inputs, as_json=as_json, strict=strict)
+        exit_code = _check(discover(paths), inputs, max_line_bytes, as_json=as_json, strict=strict)
     context.exit(exit_code)
 
 
-def _check(found: Discovery, inputs: tuple[str, ...], *, as_json: bool, strict: bool) -> int:
+def _check(
+    found: Discovery, inputs: tuple[str, ...], max_line_bytes: int, *, as_json: bool, strict: bool
+) -> int:
     counts: Counter[str] = Counter()
     said: Counter[str] = Counter()
     codes: set[str | None] = set()
     notices = list(found.notices)
-    for row in _rows(found.files, notices):
+    for row in _rows(found.files, notices, max_line_bytes):
         counts[row.status] += 1
         if as_json:
             say_json(row.to_json(), is_indented=False)
-        elif row.status not in _NOT_SAID:
+        elif row.status not in _NOT_SAID and row.code != TOO_LONG.id:  # which a notice names
             said[row.file] += 1
             if said[row.file] <= _MOST_SAID:
                 _say(row, is_first=row.code is not None and row.code not in codes)
@@ -72,13 +78,27 @@ def _check(found: Discovery, inputs: tuple[str, ...], *, as_json: bool, strict: 
     return 1 if faults or nothing_valid or (strict and counts["refused"]) else 0
 
 
-def _rows(files: list[LogFile], notices: list[Notice]) -> Iterator[CheckedLine]:
+def _rows(files: list[LogFile], notices: list[Notice], max_line_bytes: int) -> Iterator[CheckedLine]:
     reader = Reader()
     for file in files:
-        lines = read_lines(file, digest=False)
-        yield from check_lines(reader, file.name, lines)
+        long_lines: list[LongLine] = []
+        lines = read_lines(file, digest=False, max_line_bytes=max_line_bytes, take_long=long_lines.append)
+        for row in check_lines(reader, file.name, lines):
+            yield from _long_rows(file.name, long_lines, notices, max_line_bytes)
+            yield row
+        yield from _long_rows(file.name, long_lines, notices, max_line_bytes)
         if lines.fault is not None:
             notices.append(lines.fault)
+
+
+def _long_rows(
+    file: str, long_lines: list[LongLine], notices: list[Notice], max_line_bytes: int
+) -> Iterator[CheckedLine]:
+    """Empty the list of the lines that were passed over since the last row."""
+    for line in long_lines:
+        notices.append(too_long(file, line.number, line.length, max_line_bytes))
+        yield check_long_line(file, line, max_line_bytes)
+    long_lines.clear()
 
 
 def _say(row: CheckedLine, *, is_first: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import click
 
-from vinaya_bridge.cli.options import mapping_options
+from vinaya_bridge.cli.options import mapping_options, max_line_bytes_option
 from vinaya_bridge.cli.words import say_json, say_summary
 from vinaya_bridge.convert import ConvertOptions, Progress
 from vinaya_bridge.convert import convert as convert_logs
@@ -38,6 +38,7 @@ from vinaya_bridge.jobs import executor_named
     help="Whether events name their line or carry it whole, so that the log can be restored.",
 )
 @click.option("--include-selftest", is_flag=True, help="Convert the producer's own self-test lines too.")
+@max_line_bytes_option
 @click.option(
     "--jobs",
     metavar="N",
@@ -63,6 +64,7 @@ def convert(
     overlays: tuple[Path, ...],
     clock: Literal["wall", "source"],
     origin: Literal["ids", "full"],
+    max_line_bytes: int,
     jobs: int | None,
     executor: str | None,
     *,
@@ -84,6 +86,7 @@ def convert(
         origin=origin,
         include_selftest=include_selftest,
         jobs=jobs,
+        max_line_bytes=max_line_bytes,
         command=sys.argv[1:],
     )
     workers = nullcontext() if executor is None else executor_named(executor)

@@ -10,6 +10,7 @@ import click
 
 from vinaya_bridge.cli.words import printable
 from vinaya_bridge.errors import ConfigurationError
+from vinaya_bridge.lines import MAX_LINE_BYTES
 from vinaya_bridge.output import OUTPUT_FOREIGN, Output
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -23,6 +24,18 @@ def overlay_option(command: Command) -> Command:
         multiple=True,
         type=click.Path(path_type=Path),
         help="A mapping file whose rules replace single ones. May be repeated.",
+    )(command)
+
+
+def max_line_bytes_option(command: Command) -> Command:
+    """Give a command ``--max-line-bytes``, as its argument ``max_line_bytes``."""
+    return click.option(
+        "--max-line-bytes",
+        metavar="N",
+        default=MAX_LINE_BYTES,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="How long a line may be; a longer one is named and not read.",
     )(command)
 
 

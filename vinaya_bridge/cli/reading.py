@@ -16,6 +16,7 @@ from vinaya_bridge.content import reason
 from vinaya_bridge.errors import InputError
 from vinaya_bridge.files import SPOOL_FAILED, Notice
 from vinaya_bridge.inputs import Intake
+from vinaya_bridge.lines import MAX_LINE_BYTES
 from vinaya_bridge.log import EventLine, Reader
 from vinaya_bridge.places import spool_stdin
 
@@ -50,7 +51,12 @@ def with_stdin_spooled(inputs: Sequence[str]) -> Iterator[list[str]]:
         yield [copy if each == "-" else each for each in inputs]
 
 
-def ask(inputs: Sequence[str], question: Callable[[Iterable[EventLine]], Answer]) -> tuple[Answer, Intake]:
+def ask(
+    inputs: Sequence[str],
+    question: Callable[[Iterable[EventLine]], Answer],
+    *,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> tuple[Answer, Intake]:
     """
     Read all event lines of some inputs and ask a question about them.
 
@@ -59,11 +65,13 @@ def ask(inputs: Sequence[str], question: Callable[[Iterable[EventLine]], Answer]
 
         question: What is asked.
 
+        max_line_bytes: How long a line may be.
+
     Returns:
         The answer, and what was read for it.
     """
     with with_stdin_spooled(inputs) as paths:
-        intake = Intake(paths, Reader())
+        intake = Intake(paths, Reader(), max_line_bytes=max_line_bytes)
         return question(intake), intake
 
 

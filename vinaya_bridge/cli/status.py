@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
+from vinaya_bridge.cli.options import max_line_bytes_option
 from vinaya_bridge.cli.reading import ask, say_intake
 from vinaya_bridge.cli.table import table
 from vinaya_bridge.cli.words import printable, say_json
@@ -38,10 +39,17 @@ def _moment(_context: click.Context, _param: click.Parameter, value: str | None)
     callback=_moment,
     help="Judge by this time, such as 2026-10-12T08:30:00Z, not the clock's.",
 )
+@max_line_bytes_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def status(
-    context: click.Context, inputs: tuple[str, ...], issue: int | None, now: datetime | None, *, as_json: bool
+    context: click.Context,
+    inputs: tuple[str, ...],
+    issue: int | None,
+    now: datetime | None,
+    max_line_bytes: int,
+    *,
+    as_json: bool,
 ) -> None:
     """
     Say which loops run, are done, or went quiet.
@@ -53,7 +61,7 @@ def status(
     Which lines were met is held in memory: about 0.6 kB for each line, 600 MB for a million.
     """
     moment = datetime.now(UTC) if now is None else now
-    statuses, intake = ask(inputs, lambda lines: liveness(lines, now=moment))
+    statuses, intake = ask(inputs, lambda lines: liveness(lines, now=moment), max_line_bytes=max_line_bytes)
     chosen = [each for each in statuses if issue is None or each.issue == issue]
     if as_json:
         stamp = moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

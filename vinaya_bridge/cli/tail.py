@@ -13,7 +13,7 @@ from typing import Literal
 import click
 
 from vinaya_bridge.cli.durations import seconds
-from vinaya_bridge.cli.options import mapping_options
+from vinaya_bridge.cli.options import mapping_options, max_line_bytes_option
 from vinaya_bridge.cli.words import counted, printable, row, say_json, say_next
 from vinaya_bridge.ledger import equation
 from vinaya_bridge.output import Output
@@ -78,6 +78,7 @@ _CLEARED_LINE = "\r\033[K"
     help="Whether events name their line or carry it whole, so that the log can be restored.",
 )
 @click.option("--include-selftest", is_flag=True, help="Convert the producer's own self-test lines too.")
+@max_line_bytes_option
 @click.option("--quiet", is_flag=True, help="Print nothing but faults.")
 @click.option("--json", "as_json", is_flag=True, help="Tell what happens as JSON lines.")
 @click.option(
@@ -97,6 +98,7 @@ def tail(
     settle_seconds: float,
     start: Literal["start", "now"],
     origin: Literal["ids", "full"],
+    max_line_bytes: int,
     status_of: Path | None,
     *,
     once: bool,
@@ -134,6 +136,7 @@ def tail(
         start=start,
         origin=origin,
         include_selftest=include_selftest,
+        max_line_bytes=max_line_bytes,
         command=sys.argv[1:],
     ) as following:
         is_told = not (quiet or as_json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from vinaya_bridge.cli.options import max_line_bytes_option
 from vinaya_bridge.cli.reading import ask, say_intake
 from vinaya_bridge.cli.table import table
 from vinaya_bridge.cli.words import printable, say_json
@@ -25,9 +26,12 @@ _UNKNOWN = "unknown"
     type=click.Choice(["run", "model", "role", "issue"]),
     help="Give totals by this; without it, a row for each run and model.",
 )
+@max_line_bytes_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every observation and attempt too.")
 @click.pass_context
-def usage(context: click.Context, inputs: tuple[str, ...], by: By | None, *, as_json: bool) -> None:
+def usage(
+    context: click.Context, inputs: tuple[str, ...], by: By | None, max_line_bytes: int, *, as_json: bool
+) -> None:
     """
     Add up token use by the Log's own rules.
 
@@ -37,7 +41,7 @@ def usage(context: click.Context, inputs: tuple[str, ...], by: By | None, *, as_
 
     Which lines were met is held in memory: about 0.6 kB for each line, 600 MB for a million.
     """
-    report, intake = ask(inputs, read_usage)
+    report, intake = ask(inputs, read_usage, max_line_bytes=max_line_bytes)
     if as_json:
         say_json(usage_document(report, by), has_sorted_keys=True)
     else:

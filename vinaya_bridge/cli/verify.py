@@ -28,6 +28,12 @@ _MOST_SHOWN = 50
 )
 @click.argument("more", metavar="[IN]...", nargs=-1, type=click.Path(exists=True, path_type=str))
 @click.option("--mapping", metavar="NAME|FILE", help="The mapping of OUT, where its report does not name it.")
+@click.option(
+    "--max-line-bytes",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="How long a line may be; by default as in the last call on OUT.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 @click.pass_context
 def verify(
@@ -36,6 +42,7 @@ def verify(
     against: tuple[str, ...],
     more: tuple[str, ...],
     mapping: str | None,
+    max_line_bytes: int | None,
     *,
     as_json: bool,
 ) -> None:
@@ -47,7 +54,7 @@ def verify(
     if more and not against:
         raise click.UsageError("inputs to compare with are given after --against")
     made_output(out)
-    found = verify_output(out, [*against, *more], mapping=mapping)
+    found = verify_output(out, [*against, *more], mapping=mapping, max_line_bytes=max_line_bytes)
     if as_json:
         say_json(found.data())
     else:

@@ -16,7 +16,7 @@ from vinaya_bridge.entry import Act, Entry
 from vinaya_bridge.files import LogFile
 from vinaya_bridge.kept import SETTLED, KeptRow
 from vinaya_bridge.ledger import JsonValue, Term
-from vinaya_bridge.lines import read_lines
+from vinaya_bridge.lines import LongLine, read_lines
 from vinaya_bridge.mapping.emit import COMPLEMENTS, Emit, Fill, Only, Run
 from vinaya_bridge.naming import dispatch_run_id
 from vinaya_bridge.proof.findings import BROKEN_KEPT, BROKEN_RUN, EVENT_ALTERED, EVENT_EXTRA, LINE_LOST, Find
@@ -59,6 +59,8 @@ class Comparison:
         scanner: Reads and maps a line.
 
         find: Told of each fault.
+
+        max_line_bytes: How long a line may be; a longer one is pending, as it is to who converts.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Comparison:
         pending: Collection[str],
         scanner: Scanner,
         find: Find,
+        max_line_bytes: int,
     ) -> None:
         self._held = held
         self._kept = kept
@@ -78,6 +81,7 @@ class Comparison:
         self._pending = pending
         self._scanner = scanner
         self._find = find
+        self._max_line_bytes = max_line_bytes
         self._aside: defaultdict[str, list[_SetAside]] = defaultdict(list)
         self._readable: set[str] = set()
         self._told: defaultdict[tuple[str, str], set[bytes]] = defaultdict(set)
@@ -96,7 +100,12 @@ class Comparison:
         """
         needs_digests = bool(self._kept.rows)
         for index, file in enumerate(files):
-            lines = read_lines(file, digest=needs_digests)
+            lines = read_lines(
+                file,
+                digest=needs_digests,
+                max_line_bytes=self._max_line_bytes,
+                take_long=self._pass_over,
+            )
             for line in lines:
                 place = f"{file.name}:{line.number}"
                 for outcome in self._scanner.scan(line, index):
@@ -108,6 +117,10 @@ class Comparison:
                         term = self._take_event(outcome.entry, outcome.raw, record, place, ended=line.ended)
                     self.terms[str(term)] += 1
             self._digests[file.name] = lines.sha256
+
+    def _pass_over(self, _line: LongLine) -> None:
+        self.terms["read"] += 1
+        self.terms[Term.PENDING.value] += 1
 
     def _take_aside(self, aside: Aside, file: str, place: str) -> Term:
         if aside.term in _READ_AGAIN:

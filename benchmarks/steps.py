@@ -34,9 +34,9 @@ from vinaya_bridge.spill import Partition, Spill, partition_of
 from vinaya_bridge.stamp import Stamp
 
 _PARTITIONS = 16
-_BATCH_LINES = 240
+_BATCH_LINES = 120
 _ONE_JOB = 2.4
-_ONE_JOB_KNOWN = 8.5
+_ONE_JOB_KNOWN = 8.4
 _REFUSED_ADDS = 0.15
 
 

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-BLOCK_BYTES: Final = 1 << 18
+BLOCK_BYTES: Final = 1 << 17
 """How much of a stored file is read at once."""
 
 _SLICE_BYTES: Final = (

@@ -268,7 +268,6 @@ class Whole:
             Case(
                 "  what one refused line in 100 adds to it",
                 lambda: self._convert(self._refused, 1),
-                _ONE_JOB * _REFUSED_ADDS,
                 _ONE_JOB_KNOWN * _REFUSED_ADDS,
                 less="convert --jobs 1",
             ),

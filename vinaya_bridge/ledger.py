@@ -48,7 +48,9 @@ class Seqs:
     def add(self, seqs: Sequence[int]) -> None:
         """Note some values, in any order; runs of them that follow on one another cost least."""
         first, last = seqs[0], seqs[-1]
-        if first == self.last + 1 and first > self.first and seqs == list(range(first, last + 1)):
+        follows_on = first == self.last + 1 and first > self.first
+        # The length comes first: a log can hold a seq of any size.
+        if follows_on and last - first + 1 == len(seqs) and seqs == list(range(first, last + 1)):
             self.last = last
             return
         for seq in seqs:

@@ -44,6 +44,13 @@ def test_a_process_whose_lines_come_in_order_is_one_range() -> None:
     assert seqs.ranges() == [(0, 899)]
 
 
+def test_a_seq_far_ahead_costs_what_any_other_does() -> None:
+    seqs = Seqs()
+    seqs.add([0, 1])
+    seqs.add([2, 3, 2**53 - 1])
+    assert seqs.missing() == [(4, 2**53 - 2)]
+
+
 @given(st.lists(st.integers(0, 20), max_size=20), st.lists(st.integers(0, 20), max_size=20))
 def test_two_ledgers_merged_know_what_each_saw(one: list[int], other: list[int]) -> None:
     ledgers = Ledger(), Ledger()

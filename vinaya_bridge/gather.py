@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from attrs import Factory, define, frozen
@@ -158,24 +158,26 @@ class Gatherer:
     def _read_batch(self, batch: LineBatch, source: int) -> None:
         """Read the lines of a batch: the hot loop, for lines that need not be carried whole."""
         verdicts = self._reader.read_all(batch.records)
-        number, offset = batch.number, batch.offset
-        last = number + len(batch.raws) - 1
+        lines = list(zip(verdicts, _places(batch, source), batch.raws, batch.records, strict=True))
+        pieces = [
+            (verdict, place, raw, record)
+            for verdict, place, raw, record in lines
+            if isinstance(verdict, EventLine)
+        ]
+        events = iter(self._scanner.events(pieces))
+        last = batch.number + len(lines) - 1
         found: _Found = defaultdict(list)
-        pieces: list[tuple[EventLine, Place, bytes, bytes]] = []
-        for raw, record, verdict in zip(batch.raws, batch.records, verdicts, strict=True):
-            length = len(raw)
+        for verdict, place, raw, record in lines:  # once more in order: so is what is kept
             if type(verdict) is EventLine:
-                pieces.append((verdict, Place(source, number, offset, length), raw, record))
+                entry = next(events)
+                if isinstance(entry, Entry):
+                    found[verdict.header].append(entry)
+                else:
+                    self._set_aside(entry)
             else:
-                line = PhysicalLine(number, offset, raw, number != last or batch.ended, record)
+                ended = place.line != last or batch.ended
+                line = PhysicalLine(place.line, place.offset, raw, ended, record)
                 self._take_pieces(self._scanner.pieces(verdict, line, source), found)
-            number += 1
-            offset += length + 1
-        for (event, _, _, _), entry in zip(pieces, self._scanner.events(pieces), strict=True):
-            if isinstance(entry, Entry):
-                found[event.header].append(entry)
-            else:
-                self._set_aside(entry)
         self._collect(found)
 
     def _read_whole(self, batch: LineBatch, source: int) -> None:
@@ -222,3 +224,12 @@ class Gatherer:
         self.tally.ledger.read += 1
         self.tally.ledger.settle(aside.term)
         self._take_aside(aside)
+
+
+def _places(batch: LineBatch, source: int) -> Iterator[Place]:
+    """Where each line of a batch lies."""
+    offset = batch.offset
+    for number, raw in enumerate(batch.raws, batch.number):
+        length = len(raw)
+        yield Place(source, number, offset, length)
+        offset += length + 1

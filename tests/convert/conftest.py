@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from tests.support.corpus import corpus_lines
+
+SEQ = re.compile(rb'"seq":[0-9]+')
 
 
 @pytest.fixture
@@ -26,6 +29,8 @@ def log(tmp_path: Path) -> Path:
             lines += [line, line.replace(b'"acme/lantern"', b'"acme/lamp"')]
         elif chance < 0.07:
             lines += [line, line.replace(b'"lineage":{"run":"loop', b'"lineage":{"run":"other')]
+        elif chance < 0.075:
+            lines.append(SEQ.sub(b'"seq":9007199254740993', line, count=1))
         elif chance < 0.08:
             lines += [b"\n", line[: len(line) // 2] + line]
         else:

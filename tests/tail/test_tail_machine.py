@@ -208,7 +208,6 @@ class Tailing(RuleBasedStateMachine):
             run.sittings += 1
             run.driver = self.process()
             run.open_effect = None
-            run.is_closed = False
             self.write(stream, self.made(run, run.driver, "dev_review_loop", "loop_started"))
         return run.driver
 
@@ -409,8 +408,14 @@ class Tailing(RuleBasedStateMachine):
         self.disordered |= self.unfinished() - {process_of(self.written[each]) for each in self.required}
         self.required |= lines
         self.required_kept |= no_lines
+        for run in self.runs:  # a driver of which nothing was read yet, or ever will be, has opened nothing
+            if run.driver is not None and self.is_read(run.driver):
+                run.is_closed = False
         if has_gap:  # then a hole is not waited for
             self.forget_order()
+
+    def is_read(self, process: _Process) -> bool:
+        return any(process_of(self.written[each]) == process.name for each in self.required)
 
     def unfinished(self) -> set[str]:
         """The processes of which a line is still to come."""
@@ -530,6 +535,11 @@ class Tailing(RuleBasedStateMachine):
             assert not [each for each in found if not self.is_excused(each)], found
         out = converted(self.desk, log)
         left_out = late | self.contested
+        # A line of which a stranger wrote the end, however much later, falls where its run is by then.
+        strays = (self.nearly_written.keys() - self.written.keys()) & lines.keys()
+        self.disordered |= {process_of(lines[each]) for each in strays}
+        stray_runs = {run_of(lines[each]) for each in strays}
+        left_out |= {identity for identity, line in lines.items() if run_of(line) in stray_runs}
         effects = {(run_of(lines[each]), lines[each].get("effect_id")) for each in left_out & lines.keys()}
         left_out |= {
             identity

@@ -6,8 +6,8 @@ A model of writers, of what happens to their files, and of what happens to the o
 Before it was trusted it had to find faults that were put in by hand, one at a time, each within 400 examples: a file
 that is trusted by its size alone; lines that wait, and ends that are held, left out of the position; processes seen
 left out of it; no dedupe by identity; no wait for a hole; a position that is believed although the runs are others; an
-index that is not emptied of a run that was put back; a commit that loses its last event; a run that is closed at once; a
-record that is emitted before its newline is there. A position that is believed although kept lines are gone it finds
+index that is not emptied of a run that was put back; a commit that loses its last event; a run that is closed at once;
+a record that is emitted before its newline is there. A position that is believed although kept lines are gone it finds
 too seldom: `test_tail_recovery.py` holds that one.
 """
 

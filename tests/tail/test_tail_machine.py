@@ -538,7 +538,10 @@ class Tailing(RuleBasedStateMachine):
         assert held <= written.keys(), "events of lines that nobody wrote"
         assert self.required <= held | kept, "lines that were read are lost"
         assert self.is_put_back or late <= self.may_be_late, "a run was closed before it was quiet"
-        lines = {identity: line for identity, line in written.items() if identity in held | kept}
+        # Of a line that was torn off, the start that it implied may still be there.
+        told = {each.event["payload"].get("vinaya", {}).get("eventId") for each in stored(self.desk.out)}
+        accounted = held | kept | (self.halved & told)
+        lines = {identity: line for identity, line in written.items() if identity in accounted}
         log = self.desk.root / "accounted"
         log.mkdir()
         (log / "7.ndjson").write_bytes(text_of(lines.values()))

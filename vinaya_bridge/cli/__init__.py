@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from importlib import import_module
 from typing import NoReturn
 
 import click
 
+from ethogram.shell import LazyGroup, let_go_of_stdout
 from vinaya_bridge.errors import (
     COMMAND_LINE,
     INTERNAL_FAULT,
@@ -45,48 +45,19 @@ _INTERNAL = 70
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used: the help of the whole needs none of them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order in which a person meets them."""
-        return [*COMMANDS, *super().list_commands(ctx)]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command."""
-        if cmd_name not in COMMANDS:
-            return super().get_command(ctx, cmd_name)
-        command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
-        assert isinstance(command, click.Command)  # noqa: S101 - a fault of ours, not a user's
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that was typed; name the nearest one where there is none."""
-        if args and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            from difflib import get_close_matches  # noqa: PLC0415 - only a mistyped command needs it
-
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            if near:
-                raise click.UsageError(f"there is no command {args[0]!r}; did you mean {near[0]}?", ctx)
-        return super().resolve_command(ctx, args)
+class Commands(LazyGroup):
+    """The commands; whoever reads their output may be gone at any moment."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; where whoever read its output is gone, end quietly (click would exit with 1)."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            let_go_of_stdout()
             ctx.exit(0)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the list of commands without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, short_help) for name, (_, short_help) in COMMANDS.items()])
 
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="vinaya-bridge", message="%(prog)s %(version)s")
 def cli() -> None:
     """
@@ -113,7 +84,7 @@ def _as_full_stdout(fault: OSError) -> SinkError:
     """What is to be said where the file that standard output goes to cannot take more."""
     from vinaya_bridge.output import OUTPUT_UNWRITABLE  # noqa: PLC0415
 
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the rest would fail again at exit
+    let_go_of_stdout()
     return SinkError(
         OUTPUT_UNWRITABLE,
         f"cannot be written: {os.strerror(fault.errno or 0)}",
